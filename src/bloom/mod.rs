@@ -1,0 +1,3 @@
+//! The Bloom filter itself: pure Rust that knows no Redis.
+
+pub mod sizing;
