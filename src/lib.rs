@@ -1,6 +1,8 @@
 //! Bloomgate: Bloom filters as a native data type for Redis and Valkey.
 
 pub mod bloom;
+pub mod commands;
+pub mod config;
 pub mod host;
 
 #[global_allocator]

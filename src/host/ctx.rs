@@ -3,7 +3,6 @@
 use std::ffi::{CStr, c_char, c_int, c_long, c_longlong};
 use std::fmt;
 use std::marker::PhantomData;
-use std::ptr::null_mut;
 use std::slice;
 
 use super::text::Text;
@@ -227,21 +226,4 @@ pub fn random_bytes<const N: usize>() -> [u8; N] {
     // SAFETY: N bytes may be written.
     unsafe { api!(RedisModule_GetRandomBytes)(bytes.as_mut_ptr(), N) };
     bytes
-}
-
-/// A string of the server's that nobody frees until [`free_string`]; for configurations.
-pub fn new_string(text: &str) -> *mut raw::RedisModuleString {
-    // SAFETY: without a context the string is the caller's; the server copies the text.
-    unsafe { api!(RedisModule_CreateString)(null_mut(), text.as_ptr().cast(), text.len()) }
-}
-
-/// Frees a string of [`new_string`], if there is one.
-///
-/// # Safety
-/// `string` is null or came from [`new_string`], and is not used again.
-pub unsafe fn free_string(string: *mut raw::RedisModuleString) {
-    if !string.is_null() {
-        // SAFETY: the caller's promise.
-        unsafe { api!(RedisModule_FreeString)(null_mut(), string) };
-    }
 }
