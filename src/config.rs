@@ -204,7 +204,8 @@ mod tests {
     /// CONFIG REWRITE and the registered defaults write what CONFIG SET reads.
     #[test]
     fn what_is_shown_can_be_set() {
-        let mut defaults = Defaults { error_rate: 1e-12, capacity: MAX_INITIAL_SIZE, expansion: args::MAX_EXPANSION };
+        let mut defaults =
+            Defaults { error_rate: 1e-12, capacity: MAX_INITIAL_SIZE, expansion: crate::bloom::chain::MAX_EXPANSION };
         let before = defaults;
         for setting in &SETTINGS {
             let text = (setting.get)(&before);

@@ -9,13 +9,11 @@
 //! So no sign, no space, no `%`, no `nan`, no `inf`, and no whole number written as `1e3`. Knows no Redis: configurations and load
 //! arguments are read here too.
 
-use super::errors::ArgError;
+use super::errors::{ArgError, Error};
+use crate::bloom::chain::MAX_EXPANSION;
 
 /// The rates of false positives that a filter may be made for, from the least to below 1.
 pub const LEAST_ERROR_RATE: f64 = 1e-12;
-
-/// The largest expansion: each layer at most that many times as large as the one before.
-pub const MAX_EXPANSION: u32 = 32768;
 
 /// An error rate: from [`LEAST_ERROR_RATE`] to below 1.
 pub fn error_rate(text: &[u8]) -> Result<f64, ArgError> {
@@ -31,6 +29,44 @@ pub fn capacity(text: &[u8]) -> Result<u64, ArgError> {
 pub fn expansion(text: &[u8]) -> Result<u32, ArgError> {
     let factor = whole(text).and_then(|factor| u32::try_from(factor).ok());
     factor.filter(|&factor| factor <= MAX_EXPANSION).ok_or(ArgError::Expansion)
+}
+
+/// An iterator of a dump: from 0 on; which one is right the filter knows.
+pub fn iterator(text: &[u8]) -> Result<u64, Error> {
+    whole(text).ok_or(Error::Iterator)
+}
+
+/// The options of BF.RESERVE.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReserveOptions {
+    /// How many times larger the next layer is; 0 if the filter is not to scale, none if nothing was said.
+    pub expansion: Option<u32>,
+}
+
+impl ReserveOptions {
+    /// Reads the words after the capacity: whole words, any case and order, each option at most once.
+    pub fn parse<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Result<Self, Error> {
+        let (mut factor, mut non_scaling) = (None, false);
+        while let Some(word) = words.next() {
+            if word.eq_ignore_ascii_case(b"EXPANSION") {
+                let value = words.next().ok_or(Error::OptionWithoutValue("EXPANSION"))?;
+                if factor.replace(expansion(value)?).is_some() {
+                    return Err(Error::OptionTwice("EXPANSION"));
+                }
+            } else if word.eq_ignore_ascii_case(b"NONSCALING") {
+                if std::mem::replace(&mut non_scaling, true) {
+                    return Err(Error::OptionTwice("NONSCALING"));
+                }
+            } else {
+                return Err(Error::UnknownOption(String::from_utf8_lossy(&word[..word.len().min(64)]).into_owned()));
+            }
+        }
+        match (factor, non_scaling) {
+            (Some(_), true) => Err(Error::NonScalingWithExpansion),
+            (None, true) => Ok(Self { expansion: Some(0) }),
+            (factor, false) => Ok(Self { expansion: factor }),
+        }
+    }
 }
 
 /// A whole number of at most 64 bits.
