@@ -6,8 +6,8 @@
 //! | `INITIAL_SIZE` | bf-initial-size     | bf.initial-size       | 100     | 1 to 2³⁰         |
 //! | `EXPANSION`    | bf-expansion-factor | bf.expansion-factor   | 2       | 0 to 32768       |
 //!
-//! They are what a filter gets that a command makes without saying otherwise. A load argument beats the default; the server's
-//! configuration, from its file or by CONFIG SET, beats the load argument. Redis 6.2 has load arguments alone.
+//! They are what a filter gets that a command makes without saying otherwise. A load argument beats the default; the
+//! server's configuration, from its file or by CONFIG SET, beats the load argument. Redis 6.2 has load arguments alone.
 
 use std::ffi::CStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -46,7 +46,8 @@ pub fn defaults() -> Defaults {
     *lock()
 }
 
-/// The largest initial size that can be configured: filters of this size appear by themselves, and their memory with them.
+/// The largest initial size that can be configured: filters of this size appear by themselves, and their memory with
+/// them.
 const MAX_INITIAL_SIZE: u64 = 1 << 30;
 
 /// One setting: a row of the table above.
@@ -98,7 +99,8 @@ static SETTINGS: [Setting; 3] = [
     },
 ];
 
-/// Load arguments that RedisBloom has for its other types: accepted, so that a configuration written for it loads this module.
+/// Load arguments that RedisBloom has for its other types: accepted, so that a configuration written for it loads this
+/// module.
 const WITHOUT_EFFECT: [&str; 5] =
     ["CF_BUCKET_SIZE", "CF_EXPANSION_FACTOR", "CF_INITIAL_SIZE", "CF_MAX_EXPANSIONS", "CF_MAX_ITERATIONS"];
 
@@ -120,8 +122,8 @@ impl config::Setting for Setting {
     }
 }
 
-/// Configures the module when it is loaded: the load arguments `words`, then the server's configuration. Errors: the text for the
-/// log.
+/// Configures the module when it is loaded: the load arguments `words`, then the server's configuration. Errors: the
+/// text for the log.
 pub fn load(ctx: Ctx<'_>, words: &[Str<'_>]) -> Result<(), String> {
     let words: Vec<_> = words.iter().map(|word| word.bytes()).collect();
     let Arguments { defaults, without_effect } = read_arguments(&words)?;
@@ -145,7 +147,7 @@ fn read_arguments(words: &[&[u8]]) -> Result<Arguments, String> {
     let mut seen = Vec::new();
     for pair in words.chunks(2) {
         let [name, value @ ..] = pair else { continue };
-        let name = String::from_utf8_lossy(name).to_uppercase();
+        let name = String::from_utf8_lossy(&name.to_ascii_uppercase()).into_owned();
         let setting = SETTINGS.iter().find(|setting| setting.argument == name);
         if setting.is_none() && !WITHOUT_EFFECT.contains(&name.as_str()) {
             return Err(format!("unknown load argument '{name}'"));

@@ -6,8 +6,8 @@
 //!                    . digits [e [+|-] digits]                       .01
 //! ```
 //!
-//! So no sign, no space, no `%`, no `nan`, no `inf`, and no whole number written as `1e3`. Knows no Redis: configurations and load
-//! arguments are read here too.
+//! So no sign, no space, no `%`, no `nan`, no `inf`, and no whole number written as `1e3`. Knows no Redis:
+//! configurations and load arguments are read here too.
 
 use super::errors::{ArgError, Error};
 use crate::bloom::chain::MAX_EXPANSION;
@@ -78,8 +78,8 @@ fn whole(text: &[u8]) -> Option<u64> {
 
 /// A number without a sign.
 fn decimal(text: &[u8]) -> Option<f64> {
-    // What starts so and is taken by the standard library follows the grammar above: it knows neither spaces nor separators, and
-    // its words `inf` and `nan` start with a letter.
+    // What starts so and is taken by the standard library follows the grammar above: it knows neither spaces nor
+    // separators, and its words `inf` and `nan` start with a letter.
     let starts_well = text.first().is_some_and(|&b| b.is_ascii_digit() || b == b'.');
     str::from_utf8(text).ok().filter(|_| starts_well)?.parse().ok()
 }

@@ -24,8 +24,8 @@ pub trait Setting: Sync + 'static {
     fn set(&self, text: &[u8]) -> Result<(), String>;
 }
 
-/// Registers `settings`, whose values now are their defaults, and has the server set those that its configuration names. Does nothing on a
-/// server without module configurations. Errors: the text for the log.
+/// Registers `settings`, whose values now are their defaults, and has the server set those that its configuration
+/// names. Does nothing on a server without module configurations. Errors: the text for the log.
 pub fn register<S: Setting>(ctx: Ctx<'_>, settings: &'static [S]) -> Result<(), String> {
     // SAFETY: reads of pointers set at load.
     let (Some(register), Some(load)) =
@@ -41,8 +41,8 @@ pub fn register<S: Setting>(ctx: Ctx<'_>, settings: &'static [S]) -> Result<(), 
             (setting.name_after_dot(), raw::REDISMODULE_CONFIG_DEFAULT)
         };
         let default = CString::new(setting.get()).map_err(|error| format!("{name:?}: {error}"))?;
-        // SAFETY: the context is OnLoad's, the texts end in NUL and are copied; the callbacks get back `setting`, which is static and
-        // shared (`Sync`), and never write through the pointer.
+        // SAFETY: the context is OnLoad's, the texts end in NUL and are copied; the callbacks get back `setting`, which
+        // is static and shared (`Sync`), and never write through the pointer.
         let status = unsafe {
             let setting = (&raw const *setting).cast_mut().cast::<c_void>();
             register(

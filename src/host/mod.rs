@@ -14,8 +14,9 @@
 //!
 //! The server hands a module its functions by name when it loads it; the binding crate keeps each as a nullable pointer
 //! in a global of its own. Only this directory (and the data type's callbacks) touches those globals, through [`api!`]
-//! for what every server since 6.2 has, and through a null test for what only some have. The crate's safe wrappers are not
-//! used: its macros refuse to load on 6.2 and 7.0, and its argument and reply types cost more than a filter's answer.
+//! for what every server since 6.2 has, and through a null test for what only some have. The crate's safe wrappers are
+//! not used: its macros refuse to load on 6.2 and 7.0, and its argument and reply types cost more than a filter's
+//! answer.
 
 pub mod alloc;
 pub mod config;
