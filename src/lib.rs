@@ -57,9 +57,9 @@ const COMMANDS: &[Row] = &[
 ];
 
 fn setup(ctx: Ctx<'_>, args: &[Str<'_>]) -> Result<(), String> {
-    config::load(ctx, args)?;
     keytype::create(ctx)?;
-    register(ctx, Some(c"bloom"), COMMANDS)
+    register(ctx, Some(c"bloom"), COMMANDS)?;
+    config::load(ctx, args)
 }
 
 /// The module's entry. Its name is `bf`, which clients look for.
