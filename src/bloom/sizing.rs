@@ -256,7 +256,11 @@ impl Search {
             if keeps - fails == 1 {
                 break;
             }
-            let next = if tries < 8 { (last.0 - last.1 / slope).exp() as u64 + 1 } else { fails.midpoint(keeps) };
+            let next = if tries < 8 {
+                ((last.0 - last.1 / slope).exp() as u64).saturating_add(1)
+            } else {
+                fails.midpoint(keeps)
+            };
             let next = next.clamp(fails + 1, keeps - 1);
             let lines = self.allowed((next + self.granule(next) - 1).min(keeps - 1));
             let excess = self.excess(model, lines);
