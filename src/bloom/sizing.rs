@@ -137,12 +137,7 @@ struct Recent {
 
 impl Recent {
     fn choose(&mut self, capacity: u64, rate: f64) -> Option<Size> {
-        if let Some((.., size)) = self
-            .choices
-            .iter()
-            .flatten()
-            .find(|(c, r, _)| *c == capacity && *r == rate)
-        {
+        if let Some((.., size)) = self.choices.iter().flatten().find(|(c, r, _)| *c == capacity && *r == rate) {
             return *size;
         }
         let size = Search::new(capacity, rate).size();
@@ -177,11 +172,7 @@ impl Search {
         // With half of its places set a classic filter is smallest, which takes so many bits. Unevenness asks for fewer.
         let bits = (-self.target / LN_2).round().clamp(1.0, f64::from(MAX_BITS)) as u8;
         // The most lines an item make the smallest layer, mostly. It is found first, and then bounds the others.
-        let mut spreads = SPREADS
-            .into_iter()
-            .rev()
-            .skip_while(|spread| *spread > bits)
-            .map(Models::new);
+        let mut spreads = SPREADS.into_iter().rev().skip_while(|spread| *spread > bits).map(Models::new);
         let mut models = spreads.next()?;
         let mut bound = models.of(bits).classic_lines(self.items, self.target).saturating_mul(9) / 8;
         let mut found = loop {
@@ -233,11 +224,7 @@ impl Search {
             let last_chunk = lines % CHUNK;
             if excess <= 0.0 {
                 let (least, excess_below) = self.fewer_lines(models.of(bits), lines, excess);
-                found = Some(Size {
-                    lines: least,
-                    bits,
-                    spread: models.spread,
-                });
+                found = Some(Size { lines: least, bits, spread: models.spread });
                 lines = self.allowed(least - 1);
                 excess = excess_below;
             } else if lines > CHUNK && (1..u64::from(models.spread)).contains(&last_chunk) {
@@ -324,10 +311,7 @@ struct Models {
 
 impl Models {
     fn new(spread: u8) -> Self {
-        Models {
-            spread,
-            models: (spread..=MAX_BITS).map(|bits| Model::new(bits, spread)).collect(),
-        }
+        Models { spread, models: (spread..=MAX_BITS).map(|bits| Model::new(bits, spread)).collect() }
     }
 
     /// For `spread` to 64 bits.
@@ -346,11 +330,7 @@ struct Model {
 
 impl Model {
     fn new(bits: u8, spread: u8) -> Self {
-        Model {
-            bits,
-            spread,
-            lines: [const { None }; 4],
-        }
+        Model { bits, spread, lines: [const { None }; 4] }
     }
 
     /// The lines of a classic filter with so many bits an item that has this rate, rounded up. Saturates.
@@ -415,11 +395,7 @@ struct LineRates {
 impl LineRates {
     fn new(bits: u32, spread: u32) -> Self {
         let fewer = bits / spread;
-        let more = if bits.is_multiple_of(spread) {
-            vec![]
-        } else {
-            different_places(fewer + 1)
-        };
+        let more = if bits.is_multiple_of(spread) { vec![] } else { different_places(fewer + 1) };
         let mut hit = vec![0.0; more.len().max(fewer as usize + 1)];
         hit[0] = 1.0;
         let chances = (1..hit.len()).map(|d| d as f64 / f64::from(PLACES)).collect();
@@ -442,8 +418,9 @@ impl LineRates {
             let bits = self.rates.len() * self.bits as usize;
             let spread = self.spread as usize;
             let mut rates = self.after(bits / spread);
-            if bits % spread > 0 {
-                let part = (bits % spread) as f64 / spread as f64;
+            let rest = bits % spread;
+            if rest > 0 {
+                let part = rest as f64 / spread as f64;
                 let above = self.after(bits / spread + 1);
                 rates = [0, 1].map(|q| rates[q] + part * (above[q] - rates[q]));
             }
@@ -491,12 +468,7 @@ struct Count {
 impl Count {
     fn binomial(n: f64, chance: f64) -> Self {
         let odds = chance / (1.0 - chance);
-        Count {
-            a: n * odds,
-            b: odds,
-            mean: n * chance,
-            deviation: (n * chance * (1.0 - chance)).sqrt(),
-        }
+        Count { a: n * odds, b: odds, mean: n * chance, deviation: (n * chance * (1.0 - chance)).sqrt() }
     }
 
     /// The means of functions of this number, all growing and at most 1.
