@@ -78,7 +78,7 @@ fn table() {
     ];
     for (capacity, row) in rows {
         for (asked, (lines, bits, spread)) in rates.into_iter().zip(row) {
-            assert_eq!(choose(capacity, asked), Some(size(*lines, *bits, *spread)), "{capacity} at {asked:e}");
+            assert_eq!(choose(capacity, asked), Some(size(lines, bits, spread)), "{capacity} at {asked:e}");
         }
     }
 }
