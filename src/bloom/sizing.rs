@@ -51,7 +51,8 @@
 //! number up to 4096, beyond that a multiple of 16, for rates under 1e-6 of 64.
 //!
 //! "Keeps the rate" is not monotone in L: 64 lines may keep it where 65 do not, because the last chunk has one line only. The
-//! search (secants for L, steps for k) minds that; over all layers up to 260 lines it finds what trying everything finds.
+//! search (secants for L, steps for k) minds that: in 541 layers of up to 260 lines, at 0.3 to 1e-12, it found the s and, but
+//! for one line once, the L that trying everything finds.
 //!
 //! A choice is stored with its layer and never computed again, so this file may change its mind in any release.
 //!
