@@ -2,7 +2,7 @@
 
 use super::chunks::{Store, View, prefetch};
 use super::error::Error;
-use super::geometry::{Geometry, LINE_WORDS, Line, Lines, MAX_SPREAD, OneBit, Places, Spot, places};
+use super::geometry::{Geometry, Line, Lines, MAX_SPREAD, NOTHING, OneBit, Places, places, places_in_first};
 use super::hash::Hash;
 use super::sizing::{self, Size};
 
@@ -155,10 +155,10 @@ impl Layer {
         by_spread!(self.geometry, S => self.contains_in::<OneBit, S>(hash))
     }
 
-    /// Asks the processor for the item's lines.
+    /// Asks the processor for the first of the item's lines.
     #[inline]
     pub fn prefetch(&self, hash: Hash) {
-        by_spread!(self.geometry, S => self.prefetch_in::<S>(hash));
+        prefetch(self.store.view(self.geometry).first_line(self.geometry.spot(hash)));
     }
 
     /// Sets the item's bits; whether any of them was not set before. Nothing is written if none was.
@@ -177,13 +177,8 @@ impl Layer {
     }
 
     fn contains_in<P: Places, const S: usize>(&self, hash: Hash) -> bool {
-        let lines = self.lines_of::<S>(&self.store.view(self.geometry), self.geometry.spot(hash));
-        all_set::<P, S>(&lines, hash, self.geometry.bits())
-    }
-
-    fn prefetch_in<const S: usize>(&self, hash: Hash) {
-        let lines = self.lines_of::<S>(&self.store.view(self.geometry), self.geometry.spot(hash));
-        lines.into_iter().for_each(|line| prefetch(line));
+        let (view, spot) = (self.store.view(self.geometry), self.geometry.spot(hash));
+        may_hold::<P, S>(view.first_line(spot), hash, self.geometry.bits()) && self.holds::<P, S>(&view, hash)
     }
 
     fn insert_in<P: Places, const S: usize>(&mut self, hash: Hash) -> Result<bool, Error> {
@@ -204,30 +199,41 @@ impl Layer {
         Ok(true)
     }
 
-    /// Three passes over the group, so that each one's memory is on its way before the next one needs it: first the
-    /// pointers of the chunks, then the lines, then the test.
+    /// Pass by pass over the group, so that the memory of all items is on its way before the first is tested. An item's
+    /// other lines are asked for only when its first one does not rule it out, as it does for most that are absent.
     fn probe_in<P: Places, const S: usize>(&self, hashes: &[Hash; GROUP], wanted: Mask) -> Mask {
         let view = self.store.view(self.geometry);
-        let mut spots = [Spot::default(); GROUP];
+        let mut first = [&NOTHING; GROUP];
         for i in items_of(wanted) {
-            spots[i] = self.geometry.spot(hashes[i]);
-            view.prefetch(spots[i].chunk);
+            first[i] = view.first_line(self.geometry.spot(hashes[i]));
+            prefetch(first[i]);
         }
-        let mut lines = [[&NOTHING; S]; GROUP];
+        let mut possible = 0;
         for i in items_of(wanted) {
-            lines[i] = self.lines_of(&view, spots[i]);
-            lines[i].into_iter().for_each(|line| prefetch(line));
+            possible |= Mask::from(may_hold::<P, S>(first[i], hashes[i], self.geometry.bits())) << i;
+        }
+        if S > 1 {
+            for i in items_of(possible) {
+                self.lines_of::<S>(&view, hashes[i]).into_iter().for_each(|line| prefetch(line));
+            }
         }
         let mut found = 0;
-        for i in items_of(wanted) {
-            found |= Mask::from(all_set::<P, S>(&lines[i], hashes[i], self.geometry.bits())) << i;
+        for i in items_of(possible) {
+            found |= Mask::from(self.holds::<P, S>(&view, hashes[i])) << i;
         }
         found
     }
 
+    /// Whether all places are set, in all lines.
+    #[inline]
+    fn holds<P: Places, const S: usize>(&self, view: &View, hash: Hash) -> bool {
+        all_set::<P, S>(&self.lines_of(view, hash), hash, self.geometry.bits())
+    }
+
     /// The lines that an item's places are in, by `place number mod S`; empty ones where the chunk is missing.
     #[inline]
-    fn lines_of<'a, const S: usize>(&self, view: &View<'a>, spot: Spot) -> [&'a Line; S] {
+    fn lines_of<'a, const S: usize>(&self, view: &View<'a>, hash: Hash) -> [&'a Line; S] {
+        let spot = self.geometry.spot(hash);
         match view.chunk(spot.chunk) {
             Some(chunk) => in_chunk(chunk, &self.geometry.lines_at(spot)),
             None => [&NOTHING; S],
@@ -254,13 +260,24 @@ pub fn items_of(mut mask: Mask) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A line without a bit set.
-static NOTHING: Line = [0; LINE_WORDS];
-
 /// The lines themselves, by `place number mod S`.
 #[inline]
 fn in_chunk<'a, const S: usize>(chunk: &'a [Line], lines: &Lines<S>) -> [&'a Line; S] {
     std::array::from_fn(|i| chunk.get(lines.of_place(i) as usize).unwrap_or(&NOTHING))
+}
+
+/// Whether the item's first line leaves it possible that all places are set: tests up to four places of it.
+#[inline]
+fn may_hold<P: Places, const S: usize>(first: &Line, hash: Hash, bits: u8) -> bool {
+    let place = places_in_first::<P, S>(hash);
+    let test = |j: usize| P::test(first, place[j]);
+    let all = match usize::from(bits).div_ceil(S) {
+        1 => test(0),
+        2 => test(0) & test(1),
+        3 => test(0) & test(1) & test(2),
+        _ => test(0) & test(1) & test(2) & test(3),
+    };
+    all & 1 == 1
 }
 
 /// Whether the item's places are all set.
