@@ -1,9 +1,10 @@
-//! Adding items: what BF.ADD and BF.MADD share. Filters are made and grow here, and others are told of what changed.
+//! Adding items: what BF.ADD, BF.MADD and BF.INSERT share. Filters are made and grow here, and others are told of what changed.
 //!
 //! What replicas and the AOF get is what changed, spelt out, in the order in which it happened: the records of a filter
 //! that was made, the items that were new, the record of each further layer. So both sides end with the same bits,
 //! whatever their defaults, releases, limits or random keys, and only the server that makes a layer computes its size.
 
+use super::args::Options;
 use super::errors::Error;
 use super::{keys, limits};
 use crate::bloom;
@@ -57,6 +58,7 @@ impl<'a> Adding<'a> {
     fn run(
         ctx: Ctx<'a>,
         name: Str<'a>,
+        missing: impl FnOnce() -> Result<Head, Error>,
         add: impl FnOnce(&mut Self, &mut Chain) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut adding = Adding { ctx, name, untold: Vec::new(), changed: false, refused: None };
@@ -67,7 +69,7 @@ impl<'a> Adding<'a> {
             Some(chain) => chain,
             None => {
                 made = true;
-                let filter = make(ctx, name, default_head())?;
+                let filter = make(ctx, name, missing()?)?;
                 key.set(&FILTER, filter).whole_mut().ok_or(Error::Loading)?
             }
         };
@@ -135,10 +137,16 @@ impl<'a> Adding<'a> {
     }
 }
 
-/// What a filter is made as by an add to a missing key.
-fn default_head() -> Head {
-    let config::Defaults { error_rate: rate, capacity, expansion } = config::defaults();
-    Head { id: random_bytes(), rate, capacity, expansion, key: None }
+/// What a filter is made as: as the options say, and where they say nothing, as configured.
+pub fn head_of(options: &Options) -> Head {
+    let defaults = config::defaults();
+    Head {
+        id: random_bytes(),
+        rate: options.error_rate.unwrap_or(defaults.error_rate),
+        capacity: options.capacity.unwrap_or(defaults.capacity),
+        expansion: options.expansion.unwrap_or(defaults.expansion),
+        key: None,
+    }
 }
 
 /// Adds one item to a key and replies whether it was new: BF.ADD.
@@ -146,7 +154,8 @@ fn default_head() -> Head {
 /// # Errors
 /// Why it was not added.
 pub fn add_one<'a>(ctx: Ctx<'a>, name: Str<'a>, item: Str<'a>) -> Result<(), Error> {
-    Adding::run(ctx, name, |adding, chain| {
+    let missing = || Ok(head_of(&Options::default()));
+    Adding::run(ctx, name, missing, |adding, chain| {
         let bytes = item.bytes();
         let mut room = Room::Kept;
         let new = loop {
@@ -164,12 +173,18 @@ pub fn add_one<'a>(ctx: Ctx<'a>, name: Str<'a>, item: Str<'a>) -> Result<(), Err
     })
 }
 
-/// Adds items to a key and replies an array of answers, an error too in its item's place: BF.MADD.
+/// Adds items to a key and replies an array of answers, an error too in its item's place: BF.MADD and BF.INSERT.
+/// `missing` says what a missing key is made as.
 ///
 /// # Errors
 /// What concerns the key as a whole.
-pub fn add_many<'a>(ctx: Ctx<'a>, name: Str<'a>, items: &[Str<'a>]) -> Result<(), Error> {
-    Adding::run(ctx, name, |adding, chain| {
+pub fn add_many<'a>(
+    ctx: Ctx<'a>,
+    name: Str<'a>,
+    items: &[Str<'a>],
+    missing: impl FnOnce() -> Result<Head, Error>,
+) -> Result<(), Error> {
+    Adding::run(ctx, name, missing, |adding, chain| {
         // One more than the items: the key's name is put before them.
         adding.untold.try_reserve_exact(items.len() + 1).map_err(|_| bloom::error::Error::OutOfMemory)?;
         ctx.reply_array(items.len());
