@@ -1,1 +1,5 @@
-//! Tests on a real redis-server.
+//! Tests on a real server, one file a topic. A row of the list of faults that other implementations have shown is tested
+//! under its number, `f08_…`. How a server is had: `harness`.
+
+mod harness;
+mod selftest;
