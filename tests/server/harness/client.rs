@@ -44,6 +44,11 @@ impl Client {
         self.0.req_packed_commands(&packed, 0, count).unwrap_or_else(|e| panic!("no replies to a pipeline: {e}"))
     }
 
+    /// What crate `redis` makes of the connection, for subscriptions.
+    pub fn connection(&mut self) -> &mut Connection {
+        &mut self.0
+    }
+
     /// One field of INFO.
     pub fn info(&mut self, field: &str) -> String {
         self.info_all().remove(field).unwrap_or_else(|| panic!("no {field} in INFO"))

@@ -13,6 +13,8 @@
 //! loses its server, with a message; one that hangs without it ends the whole run.
 
 mod client;
+mod filters;
+mod items;
 pub mod records;
 mod wire;
 
@@ -30,7 +32,9 @@ use std::{env, fmt, fs, io, thread};
 use redis::ProtocolVersion;
 use tempfile::TempDir;
 
-pub use client::{Client, bytes, error, int, ints, ok, strings};
+pub use client::{Client, array, bytes, error, int, ints, ok, strings};
+pub use filters::Filters;
+pub use items::{add, found, items};
 pub use wire::{Request, Stream, shown};
 
 /// How long a test may use one server unless it says otherwise. The slowest test that does not takes a few seconds.
@@ -133,7 +137,7 @@ pub fn built(file: &str) -> PathBuf {
     let executable = env::current_exe().expect("the path of this test");
     let profile = executable.parent().and_then(Path::parent).expect("cargo's target/<profile>/deps or /examples");
     let path = profile.join(file);
-    assert!(path.exists(), "{} is missing: cargo makes it with the tests", path.display());
+    assert!(path.exists(), "{} is missing: `cargo test` makes it", path.display());
     path
 }
 

@@ -52,21 +52,28 @@ impl Stream {
         line.trim().to_owned()
     }
 
-    /// What was sent to replicas since the last call, but for SELECT, PING and REPLCONF. Takes a client, to write a mark
-    /// that ends it.
+    /// What was sent to replicas since the last call, but for what belongs to the connection and to transactions. Takes a
+    /// client, to write a mark that ends it.
     pub fn until_now(&mut self, client: &mut super::Client) -> Vec<Request> {
         super::ok(crate::run!(client, "SET", MARK, ""));
         let mut requests = Vec::new();
         loop {
             let value = self.parser.parse_value(&mut self.reader).expect("a command in the stream");
             let request = request(value);
-            match request[0].to_ascii_uppercase().as_slice() {
-                b"SELECT" | b"PING" | b"REPLCONF" => {}
-                b"SET" if request[1] == MARK.as_bytes() => return requests,
-                _ => requests.push(request),
+            if request.get(1).is_some_and(|key| key == MARK.as_bytes()) {
+                return requests;
+            }
+            if !is_frame(&request) {
+                requests.push(request);
             }
         }
     }
+}
+
+/// Commands that say how, not what, is changed.
+fn is_frame(request: &Request) -> bool {
+    let frames = [b"SELECT".as_slice(), b"PING", b"REPLCONF", b"MULTI", b"EXEC"];
+    frames.iter().any(|name| request[0].eq_ignore_ascii_case(name))
 }
 
 fn is_rdb(file: &[u8]) -> bool {
@@ -77,7 +84,7 @@ fn request(value: Value) -> Request {
     super::client::array(value).into_iter().map(super::bytes).collect()
 }
 
-/// The commands in the AOF of a data directory, but for SELECT: from 7.0 on those of the base, unless it is an RDB file,
+/// The commands in the AOF of a data directory, but for such as MULTI: from 7.0 on those of the base, unless it is an RDB file,
 /// and of the increments; before, those of the one file.
 pub fn read_aof(directory: &Path) -> Vec<Request> {
     let mut files: Vec<PathBuf> = match fs::read_dir(directory.join("appendonlydir")) {
@@ -99,7 +106,7 @@ pub fn read_aof(directory: &Path) -> Vec<Request> {
             requests.push(request);
         }
     }
-    requests.retain(|request| !request[0].eq_ignore_ascii_case(b"SELECT"));
+    requests.retain(|request| !is_frame(request));
     requests
 }
 
