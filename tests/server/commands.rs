@@ -2,6 +2,7 @@
 
 use redis::Value;
 
+use crate::harness::records::{self, Filter, Layer};
 use crate::harness::{
     Client, Options, Server, add, array, bytes, error, found, int, ints, items, ok, strings, version,
 };
@@ -164,7 +165,7 @@ fn f88_another_type_is_refused() {
         run!(c, "BF.ADD", "s", "a"),
         run!(c, "BF.MADD", "s", "a", "b"),
         run!(c, "BF.RESERVE", "s", "0.01", 100),
-        run!(c, "BF.LOADCHUNK", "s", 1, records::empty_filter(records::Filter::DEFAULT, records::Layer::DEFAULT)),
+        run!(c, "BF.LOADCHUNK", "s", 1, records::empty_filter(Filter::DEFAULT, Layer::DEFAULT)),
     ];
     for reply in replies {
         assert!(error(reply.clone()).starts_with("WRONGTYPE "), "{reply:?}");

@@ -4,6 +4,12 @@
 mod arguments;
 mod commands;
 mod harness;
+mod limits;
+mod load;
+mod loadchunk;
+mod memory;
 mod persistence;
+mod replication;
+mod scripts;
 mod selftest;
 mod types;

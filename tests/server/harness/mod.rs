@@ -267,8 +267,7 @@ impl Server {
         wire::read_aof(self.directory())
     }
 
-    /// Starts it again on the same data, after [`stop`](Self::stop), [`stop_without_saving`](Self::stop_without_saving)
-    /// or [`kill`](Self::kill).
+    /// Starts it again on the same data, after [`stop`](Self::stop) or [`kill`](Self::kill).
     pub fn start(&mut self) {
         self.try_start().unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
     }
@@ -293,14 +292,18 @@ impl Server {
         panic!("no free port in {PORT_TRIES} tries:\n{}", self.log());
     }
 
-    /// SHUTDOWN SAVE.
-    pub fn stop(&mut self) {
-        self.shut_down("SAVE");
+    /// A line of redis.conf for the next start.
+    pub fn configure(&mut self, name: &str, value: &str) {
+        self.options = self.options.clone().config(name, value);
     }
 
-    /// SHUTDOWN NOSAVE: what is in the AOF, or was saved before, remains.
-    pub fn stop_without_saving(&mut self) {
-        self.shut_down("NOSAVE");
+    /// SHUTDOWN SAVE.
+    pub fn stop(&mut self) {
+        // No reply comes when it works; when it does not, what comes is the reason.
+        let reply = self.client().try_run(redis::cmd("SHUTDOWN").arg("SAVE"));
+        assert!(reply.is_err(), "SHUTDOWN was answered {reply:?}");
+        self.until("the server has ended", || !self.alive());
+        lock(&self.process).take();
     }
 
     /// SHUTDOWN SAVE and start again.
@@ -399,14 +402,6 @@ impl Server {
             thread::sleep(POLL);
         }
         false
-    }
-
-    fn shut_down(&mut self, how: &str) {
-        // No reply comes when it works; when it does not, what comes is the reason.
-        let reply = self.client().try_run(redis::cmd("SHUTDOWN").arg(how));
-        assert!(reply.is_err(), "SHUTDOWN {how} was answered {reply:?}");
-        self.until("the server has ended", || !self.alive());
-        lock(&self.process).take();
     }
 }
 
