@@ -102,8 +102,8 @@ fn filters_made_and_deleted_leave_nothing() {
     // The first rounds fill the server's own caches and buffers.
     let early = (0..3).map(|_| round(&mut c)).max().expect("three rounds");
     let late = (0..10).map(|_| round(&mut c)).min().expect("ten rounds");
-    // One round takes over 5 MB; a leak of one default filter in each would be seen after ten.
-    assert!(late - early < 2048, "{early} bytes in use after the first rounds, {late} in the end");
+    // The server's own use varies by a few KB. What a round makes once takes over 10 KB, and the rest comes 200 times.
+    assert!(late - early < 16_384, "{early} bytes in use after the first rounds, {late} in the end");
 }
 
 /// The share of probes, out of `count` items that were never added, that are answered 1.

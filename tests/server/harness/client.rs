@@ -24,6 +24,7 @@ impl Client {
     }
 
     /// The reply to one command, errors included. Usually called through [`run!`](crate::run).
+    #[track_caller]
     pub fn run(&mut self, command: &Cmd) -> Value {
         self.try_run(command).unwrap_or_else(|e| panic!("no reply to {}: {e}", shown(command)))
     }
@@ -35,6 +36,7 @@ impl Client {
     }
 
     /// The replies to commands that are all sent before the first reply is read.
+    #[track_caller]
     pub fn pipeline<'a>(&mut self, commands: impl IntoIterator<Item = &'a Cmd>) -> Vec<Value> {
         let (mut packed, mut count) = (Vec::new(), 0);
         for command in commands {
@@ -50,6 +52,7 @@ impl Client {
     }
 
     /// One field of INFO.
+    #[track_caller]
     pub fn info(&mut self, field: &str) -> String {
         self.info_all().remove(field).unwrap_or_else(|| panic!("no {field} in INFO"))
     }
@@ -61,11 +64,13 @@ impl Client {
     }
 
     /// What DEBUG DIGEST-VALUE says of a key: equal for equal content, on whatever server.
+    #[track_caller]
     pub fn digest(&mut self, key: &str) -> String {
         strings(crate::run!(self, "DEBUG", "DIGEST-VALUE", key)).remove(0)
     }
 
     /// Changes since the last save, as the server counts them.
+    #[track_caller]
     pub fn changes(&mut self) -> u64 {
         self.info("rdb_changes_since_last_save").parse().expect("a number of changes")
     }
@@ -77,11 +82,13 @@ fn shown(command: &Cmd) -> String {
 }
 
 /// Asserts that the reply is OK.
+#[track_caller]
 pub fn ok(reply: Value) {
     assert_eq!(reply, Value::Okay);
 }
 
 /// An integer, or the boolean that stands for it in RESP3.
+#[track_caller]
 pub fn int(reply: Value) -> i64 {
     match reply {
         Value::Int(number) => number,
@@ -91,11 +98,13 @@ pub fn int(reply: Value) -> i64 {
 }
 
 /// An array of such.
+#[track_caller]
 pub fn ints(reply: Value) -> Vec<i64> {
     array(reply).into_iter().map(int).collect()
 }
 
 /// A bulk or simple string.
+#[track_caller]
 pub fn bytes(reply: Value) -> Vec<u8> {
     match reply {
         Value::BulkString(bytes) => bytes,
@@ -105,11 +114,13 @@ pub fn bytes(reply: Value) -> Vec<u8> {
 }
 
 /// An array of strings.
+#[track_caller]
 pub fn strings(reply: Value) -> Vec<String> {
     array(reply).into_iter().map(|s| String::from_utf8_lossy(&bytes(s)).into_owned()).collect()
 }
 
 /// An error, as the server wrote it: code, a space, text.
+#[track_caller]
 pub fn error(reply: Value) -> String {
     match reply {
         Value::ServerError(e) => error_text(&e),
@@ -122,6 +133,7 @@ fn error_text(error: &ServerError) -> String {
 }
 
 /// An array, its elements as they are.
+#[track_caller]
 pub fn array(reply: Value) -> Vec<Value> {
     match reply {
         Value::Array(elements) => elements,

@@ -13,15 +13,18 @@ pub fn items(range: Range<usize>) -> Vec<String> {
 }
 
 /// Adds them with BF.MADD; how many were answered 1.
+#[track_caller]
 pub fn add(c: &mut Client, key: &str, items: &[String]) -> usize {
     ones(c, "BF.MADD", key, items)
 }
 
 /// How many of them BF.MEXISTS answers with 1.
+#[track_caller]
 pub fn found(c: &mut Client, key: &str, items: &[String]) -> usize {
     ones(c, "BF.MEXISTS", key, items)
 }
 
+#[track_caller]
 fn ones(c: &mut Client, command: &str, key: &str, items: &[String]) -> usize {
     let replies = items.chunks(BATCH).flat_map(|batch| {
         let replies = ints(crate::run!(c, command, key, batch));

@@ -29,7 +29,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{env, fmt, fs, io, thread};
 
-use redis::ProtocolVersion;
+use redis::{ProtocolVersion, Value};
 use tempfile::TempDir;
 
 pub use client::{Client, array, bytes, error, int, ints, ok, strings};
@@ -201,6 +201,7 @@ impl Options {
 
     /// # Panics
     /// With the server's log, when it does not come up.
+    #[track_caller]
     pub fn start(self) -> Server {
         self.try_start().unwrap_or_else(|log| panic!("the server did not start:\n{log}"))
     }
@@ -268,6 +269,7 @@ impl Server {
     }
 
     /// Starts it again on the same data, after [`stop`](Self::stop) or [`kill`](Self::kill).
+    #[track_caller]
     pub fn start(&mut self) {
         self.try_start().unwrap_or_else(|log| panic!("the server did not start:\n{log}"));
     }
@@ -340,6 +342,7 @@ impl Server {
     ///
     /// # Panics
     /// After half a minute, saying what it waited for.
+    #[track_caller]
     pub fn until(&self, what: &str, mut condition: impl FnMut() -> bool) {
         let end = Instant::now() + STEP_DEADLINE;
         while !condition() {
@@ -393,7 +396,7 @@ impl Server {
         while self.alive() {
             // While it loads, it answers PING with an error. Another server may hold the port: then ours ends.
             if let Ok(mut client) = Client::connect(self.port, ProtocolVersion::RESP2)
-                && run!(client, "PING") == redis::Value::SimpleString("PONG".into())
+                && let Ok(Value::SimpleString(_)) = client.try_run(&redis::cmd("PING"))
                 && client.info("process_id") == pid.to_string()
             {
                 return true;
