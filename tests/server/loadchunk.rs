@@ -23,11 +23,10 @@ fn refused(c: &mut Client, key: &str, iterator: impl ToString, data: &[u8], word
     assert_eq!((before == 1).then(|| c.digest(key)), digest, "iterator {iterator}: {text}");
 }
 
-/// A filter with `hello` in it, by the known places: line 1 of 3, places 171, 239 and 33.
+/// A default filter with `hello` in it, by the known places: line 1 of 3, places 171, 239 and 33.
 fn hello() -> [Record; 4] {
-    let layer = Layer { k: 3, ..Layer::DEFAULT };
     let positions = [33, 171, 239].map(|place| 512 + place);
-    [Filter::DEFAULT.record(), layer.record(), records::bits(0, 0, 1, &[(0, &positions)]), records::end(&[1])]
+    [Filter::DEFAULT.record(), Layer::DEFAULT.record(), records::bits(0, 0, 1, &[(0, &positions)]), records::end(&[1])]
 }
 
 #[test]

@@ -79,7 +79,7 @@ pub struct Layer {
 impl Layer {
     /// The first layer of a filter of default size.
     pub const DEFAULT: Self =
-        Self { number: 0, layout: 1, family: 1, width: 1, s: 1, k: 5, lines: 3, capacity: 100, rate: 0.00607927101 };
+        Self { number: 0, layout: 1, family: 1, width: 1, s: 1, k: 3, lines: 3, capacity: 100, rate: 0.00607927101 };
 
     pub fn record(self) -> Record {
         let mut body = self.number.to_le_bytes().to_vec();
