@@ -24,7 +24,8 @@ pub unsafe extern "C" fn save(io: *mut raw::RedisModuleIO, value: *mut c_void) {
     for record in filter.records() {
         write(&record.expect(CANNOT_SAVE).1);
     }
-    write(&[]);
+    // Redis 6.2 takes a short buffer for a number and reads up to a NUL, whatever length it is told.
+    write(c"".to_bytes());
 }
 
 /// Reads a value; null if it is not well-formed or cannot be read, and the log says why.
