@@ -71,7 +71,13 @@ fn errors_in_scripts_can_be_caught() {
     let uncaught = "return redis.call('BF.ADD', KEYS[1], 'b')";
     assert!(error(run!(c, "EVAL", uncaught, 1, "k")).contains("non scaling filter is full"));
     let script = "local r = redis.call('BF.MADD', KEYS[1], 'a', 'b'); return {r[1], type(r[2]), r[2].err}";
-    let reply = array(run!(c, "EVAL", script, 1, "k"));
+    let reply = run!(c, "EVAL", script, 1, "k");
+    if version().valkey {
+        // There an error within an array, too, ends a script that did not use pcall.
+        assert!(error(reply).contains("non scaling filter is full"));
+        return;
+    }
+    let reply = array(reply);
     assert_eq!(reply[0], Value::Int(0));
     assert_eq!(reply[1], Value::BulkString(b"table".to_vec()));
 }
