@@ -24,7 +24,7 @@ pub unsafe extern "C" fn save(io: *mut raw::RedisModuleIO, value: *mut c_void) {
     for record in filter.records() {
         write(&record.expect(CANNOT_SAVE).1);
     }
-    // Redis 6.2 takes a short buffer for a number and reads up to a NUL, whatever length it is told.
+    // An empty string, and not an empty slice: 6.2 looks at the byte where short strings end.
     write(c"".to_bytes());
 }
 
