@@ -175,8 +175,9 @@ impl<const S: usize> Lines<S> {
 pub trait Places {
     /// `place = x >> SHIFT`, so `2^(64 − SHIFT)` places a line.
     const SHIFT: u32;
-    /// Whether the place was ever set.
-    fn is_set(line: &Line, place: usize) -> bool;
+    /// A word whose lowest bit says whether the place was ever set. The other bits mean nothing: so the words of several
+    /// places can be combined before anything is decided.
+    fn test(line: &Line, place: usize) -> u64;
     /// Sets the place.
     fn set(line: &mut Line, place: usize);
 }
@@ -188,8 +189,8 @@ impl Places for OneBit {
     const SHIFT: u32 = 64 - LINE_PLACES.ilog2();
 
     #[inline]
-    fn is_set(line: &Line, place: usize) -> bool {
-        line[place / 64 % LINE_WORDS] >> (place % 64) & 1 == 1
+    fn test(line: &Line, place: usize) -> u64 {
+        line[place / 64 % LINE_WORDS] >> (place % 64)
     }
 
     #[inline]

@@ -271,15 +271,18 @@ fn in_chunk<'a, const S: usize>(chunk: &'a [Line], lines: &Lines<S>) -> [&'a Lin
 fn all_set<P: Places, const S: usize>(lines: &[&Line; S], hash: Hash, bits: u8) -> bool {
     let mut i = 0;
     for four in places::<P>(hash) {
-        let set = |j: usize| P::is_set(lines[(i + j) % S], four[j]);
-        match usize::from(bits) - i {
+        let test = |j: usize| P::test(lines[(i + j) % S], four[j]);
+        let all = match usize::from(bits) - i {
             0 => return true,
-            1 => return set(0),
-            2 => return set(0) & set(1),
-            3 => return set(0) & set(1) & set(2),
-            _ if !(set(0) & set(1) & set(2) & set(3)) => return false,
-            _ => i += 4,
+            1 => return test(0) & 1 == 1,
+            2 => return test(0) & test(1) & 1 == 1,
+            3 => return test(0) & test(1) & test(2) & 1 == 1,
+            _ => test(0) & test(1) & test(2) & test(3),
+        };
+        if all & 1 == 0 {
+            return false;
         }
+        i += 4;
     }
     true
 }
