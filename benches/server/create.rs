@@ -12,7 +12,7 @@ const RATES: [f64; 6] = [0.5, 0.1, 0.01, 0.001, 1e-6, 1e-9];
 const FIRST_CAPACITIES: [u64; 3] = [100, 1_000, 10_000];
 /// Filters made in each cell, each of a different capacity, so that none finds the sizes of another.
 const TRIES: u64 = 7;
-/// Single adds on both sides of the one that is expected to make the filter grow.
+/// Single adds begin this many before the one that is expected to make the filter grow.
 const AROUND: u64 = 8;
 
 /// Measures both, by SLOWLOG.
@@ -73,14 +73,14 @@ fn growth(running: &mut Running, first_capacity: u64, rate: f64, items: u64) -> 
             added += running.send("MADD", "filter", &numbers, BATCH)?.ones;
             next += missing;
         }
-        let singles: Vec<u64> = (next..next + 2 * AROUND).collect();
-        next += 2 * AROUND;
-        let mut ones = 0;
         let times = running.each_call("BF.ADD", |running| {
-            ones = running.send("ADD", "filter", &singles, 1)?.ones;
+            while added <= full {
+                let singles: Vec<u64> = (next..next + AROUND).collect();
+                next += AROUND;
+                added += running.send("ADD", "filter", &singles, 1)?.ones;
+            }
             Ok(())
         })?;
-        added += ones;
         growths.extend(times.into_iter().max());
         capacity *= 2;
         full += capacity;

@@ -24,7 +24,8 @@ const BELOW: u32 = 34;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 fn text(size: u32, color: &'static RGBColor, across: HPos) -> TextStyle<'static> {
-    let style = TextStyle::from(("sans-serif", size).into_font()).color(color);
+    // plotters writes a size divided by 1.24 into the file.
+    let style = TextStyle::from(("sans-serif", f64::from(size) * 1.24).into_font()).color(color);
     style.pos(Pos::new(across, VPos::Center))
 }
 

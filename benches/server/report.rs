@@ -100,8 +100,11 @@ pub fn count(items: u64) -> String {
     items.to_string()
 }
 
-/// A share as `0.1 %`.
+/// A share as `0.1 %`, a small one as `1e-6`.
 pub fn percent(share: f64) -> String {
+    if share > 0.0 && share < 1e-5 {
+        return format!("{share:e}");
+    }
     // Rounded, since 0.07 · 100 is not 7.
     format!("{} %", (share * 1e8).round() / 1e6)
 }
