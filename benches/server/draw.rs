@@ -117,14 +117,16 @@ pub fn curves(file: &Path, curves: &[Curve]) -> Result<()> {
     let mut chart = ChartBuilder::on(&root)
         .caption("MEXISTS of 500: server processor time, nanoseconds an item", text(16, &BLACK, HPos::Left))
         .margin(12)
+        .margin_right(32)
         .x_label_area_size(44)
         .y_label_area_size(52)
-        .build_cartesian_2d((least..most).log_scale(), 0.0..slowest * 1.1)?;
+        .build_cartesian_2d((least..most).log_scale(), 0.0..slowest * 1.25)?;
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)
         .bold_line_style(GREY.mix(0.25))
         .x_desc("items in the filter")
+        .y_label_formatter(&|value| format!("{value:.0}"))
         .x_label_formatter(&|value| crate::report::count(*value as u64))
         .label_style(text(13, &BLACK, HPos::Center))
         .draw()?;

@@ -34,6 +34,11 @@ impl Report {
         );
         report.paragraph(&machine)?;
         report.paragraph(&format!("Command: `{}`.", settings.command_line()))?;
+        let mut loaded = Vec::new();
+        for running in &mut settings.start_each(&settings.all_sides())? {
+            loaded.push(format!("{} ({})", running.side.name, running.loaded()?));
+        }
+        report.paragraph(&format!("Modules: {}.", loaded.join(", ")))?;
         if settings.peer_is_missing() {
             report.paragraph(
                 "**RedisBloom is missing from this run**: its columns are not there. `make peers` fetches it, or \

@@ -1,5 +1,6 @@
 //! What a run measures, from the environment: `make bench ROUNDS=9` and the like.
 
+use std::collections::HashMap;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -66,6 +67,18 @@ impl Running<'_> {
             Some(rate) => self.server.ask("BF.RESERVE", &[key, &rate.to_string(), &filter.items.to_string()]),
             None => Ok(()),
         }
+    }
+
+    /// How the server names the module and its version, which shows what was really measured.
+    pub fn loaded(&mut self) -> Result<String> {
+        let modules: Vec<HashMap<String, redis::Value>> = self.server.ask("MODULE", &["LIST"])?;
+        let named = modules.iter().filter_map(|module| Some((module.get("name")?, module.get("ver")?)));
+        let texts = named.filter_map(|(name, version)| {
+            let name: String = redis::from_redis_value_ref(name).ok()?;
+            let version: u64 = redis::from_redis_value_ref(version).ok()?;
+            Some(format!("{name} {version}"))
+        });
+        Ok(texts.collect::<Vec<_>>().join(" "))
     }
 
     /// Sends one kind of command over the items of these numbers, `batch` in each.
