@@ -1,6 +1,7 @@
 //! What a command costs before it does anything: the floor that the benchmarks measure filters against.
 //!
-//! A module of its own, `floor`, on the same host layer as Bloomgate: each command opens its key and answers 0 for each item.
+//! A module of its own, `floor`, on the same host layer as Bloomgate: each command opens its key and answers 0 for each
+//! item.
 //!
 //! ```text
 //!     cargo build --release --example floor
@@ -35,7 +36,8 @@ fn answer(ctx: Ctx<'_>, items: &[Str<'_>], array: bool) {
     }
 }
 
-/// A command of the floor: its name, its arity, what it does with its key, how it opens it, whether it answers with an array.
+/// A command of the floor: its name, its arity, what it does with its key, how it opens it, whether it answers with an
+/// array.
 macro_rules! floor_command {
     ($type:ident, $name:literal, $arity:literal, $access:expr, $key:ty, $array:literal) => {
         struct $type;

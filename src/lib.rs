@@ -1,7 +1,77 @@
 //! Bloomgate: Bloom filters as a native data type for Redis and Valkey.
+//!
+//! ```text
+//! argv ─ parse ─ open key ─ Chain ─ reply ─ tell (replicate, notify)
+//!                             │
+//!          Chain  = layers, oldest … newest; only the newest takes new items
+//!          Layer  = capacity, rate → k bits, s lines an item, L lines in all; items; Store
+//!          Store  = chunks of 4096 bytes, made when first written; the last may be shorter
+//!          Chunk  = 64 lines; Line = 64 bytes = 512 bits = one cache line
+//! ```
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | [`commands`] | one file a command, named after it: `bf_add.rs` |
+//! | [`keytype`] | the data type: RDB, AOF, copy, memory, digest |
+//! | [`host`] | what the server offers, and its calls |
+//! | [`config`] | defaults: load arguments and module configurations |
+//! | [`codec`] | bytes ↔ filters |
+//! | [`bloom`] | the filter itself, which knows no Redis |
+//!
+//! Imports point down this table only; `make lint` checks it.
+
+use std::ffi::c_int;
+
+use commands::bf_add::Add;
+use commands::bf_exists::Exists;
+use commands::bf_loadchunk::LoadChunk;
+use commands::bf_madd::MAdd;
+use commands::bf_mexists::MExists;
+use commands::bf_reserve::Reserve;
+use commands::bf_scandump::ScanDump;
+use host::load::{Row, load, register, row};
+use host::{Ctx, Str, raw};
 
 pub mod bloom;
+pub mod codec;
+pub mod commands;
+pub mod config;
 pub mod host;
+pub mod keytype;
 
 #[global_allocator]
 static ALLOCATOR: host::alloc::HostAlloc = host::alloc::HostAlloc;
+
+/// The release, as MODULE LIST shows it: major · 10000 + minor · 100 + patch.
+const MODULE_VERSION: c_int = 100;
+
+/// Every command. The name is in its file.
+const COMMANDS: &[Row] = &[
+    row::<Reserve>(),
+    row::<Add>(),
+    row::<MAdd>(),
+    row::<Exists>(),
+    row::<MExists>(),
+    row::<ScanDump>(),
+    row::<LoadChunk>(),
+];
+
+fn setup(ctx: Ctx<'_>, args: &[Str<'_>]) -> Result<(), String> {
+    keytype::create(ctx)?;
+    register(ctx, Some(c"bloom"), COMMANDS)?;
+    config::load(ctx, args)
+}
+
+/// The module's entry. Its name is `bf`, which clients look for.
+///
+/// # Safety
+/// Called by the server.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn RedisModule_OnLoad(
+    ctx: *mut raw::RedisModuleCtx,
+    argv: *mut *mut raw::RedisModuleString,
+    argc: c_int,
+) -> c_int {
+    // SAFETY: what the server gave.
+    unsafe { load(ctx, argv, argc, c"bf", MODULE_VERSION, setup) }
+}

@@ -10,8 +10,8 @@
 //!
 //! **A block is freed where it came from.** The first allocation of all decides between server and system, and the
 //! decision stands until the process ends. `OnLoad` takes the server's functions before it allocates anything, so
-//! inside a server it is the server; a block that something had made earlier would make it the system for good: not counted by
-//! the server, but never given to the wrong `free`.
+//! inside a server it is the server; a block that something had made earlier would make it the system for good: not
+//! counted by the server, but never given to the wrong `free`.
 //!
 //! **Alignment.** Of the server's blocks we trust only an alignment of 8 (builds whose malloc cannot tell a block's
 //! size put a prefix of 8 bytes before it). Larger ones are rare here (SIMD hash tables of `HashMap`); their block is
@@ -123,7 +123,8 @@ fn padded(layout: Layout) -> Option<usize> {
     layout.size().checked_add(layout.align())
 }
 
-/// Moves from the start of a block to the first multiple of `align` that leaves 8 bytes before it, and notes the distance there.
+/// Moves from the start of a block to the first multiple of `align` that leaves 8 bytes before it, and notes the
+/// distance there.
 ///
 /// # Safety
 /// `start` is null or a block of [`padded`] bytes aligned to [`SERVER_ALIGN`]; `align` is above [`SERVER_ALIGN`].
@@ -131,7 +132,8 @@ unsafe fn align_within(start: *mut u8, align: usize) -> *mut u8 {
     if start.is_null() {
         return start;
     }
-    // Between 8 and `align`, since start is a multiple of 8: there is room for the note, and for the caller's bytes after.
+    // Between 8 and `align`, since start is a multiple of 8: there is room for the note, and for the caller's bytes
+    // after.
     let distance = align - start.addr() % align;
     // SAFETY: within the block as just said; the note's place is a multiple of 8.
     unsafe {
@@ -150,8 +152,8 @@ unsafe fn start_of(aligned: *mut u8) -> *mut u8 {
     unsafe { aligned.sub(aligned.cast::<usize>().sub(1).read()) }
 }
 
-// SAFETY: blocks come from malloc-like functions that are thread-safe and never unwind; each is freed by the family that made
-// it, since the source never changes; sizes and alignments are honoured as the comments above say.
+// SAFETY: blocks come from malloc-like functions that are thread-safe and never unwind; each is freed by the family
+// that made it, since the source never changes; sizes and alignments are honoured as the comments above say.
 unsafe impl GlobalAlloc for HostAlloc {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -197,8 +199,8 @@ unsafe impl GlobalAlloc for HostAlloc {
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the block came from `alloc` with this layout; the new layout is valid by the caller's promise; both blocks hold
-        // the bytes that are copied, and do not overlap.
+        // SAFETY: the block came from `alloc` with this layout; the new layout is valid by the caller's promise; both
+        // blocks hold the bytes that are copied, and do not overlap.
         unsafe {
             if !on_server() {
                 return System.realloc(block, layout, new_size);

@@ -3,7 +3,6 @@
 use std::ffi::{CStr, c_char, c_int, c_long, c_longlong};
 use std::fmt;
 use std::marker::PhantomData;
-use std::ptr::null_mut;
 use std::slice;
 
 use super::text::Text;
@@ -11,8 +10,9 @@ use super::{api, raw};
 
 /// The server's context of a running call; `'a` is the time until the call returns.
 ///
-/// As small as a pointer, to be passed by value. Its methods are the server's functions of the same names, and as these they may be
-/// called in the thread that runs the command alone, which the type ensures (it is neither `Send` nor `Sync`).
+/// As small as a pointer, to be passed by value. Its methods are the server's functions of the same names, and as these
+/// they may be called in the thread that runs the command alone, which the type ensures (it is neither `Send` nor
+/// `Sync`).
 #[derive(Clone, Copy)]
 pub struct Ctx<'a>(*mut raw::RedisModuleCtx, PhantomData<&'a ()>);
 
@@ -101,8 +101,8 @@ impl<'a> Ctx<'a> {
     }
 }
 
-/// Replies. Each command replies once; an array or map of `n` is followed by its elements. The server's functions fail only
-/// when there is no client to answer, which is no concern of ours.
+/// Replies. Each command replies once; an array or map of `n` is followed by its elements. The server's functions fail
+/// only when there is no client to answer, which is no concern of ours.
 impl Ctx<'_> {
     /// An integer.
     #[inline]
@@ -146,7 +146,8 @@ impl Ctx<'_> {
         unsafe { api!(RedisModule_ReplyWithStringBuffer)(self.0, bytes.as_ptr().cast(), bytes.len()) };
     }
 
-    /// An error. `text` is all of it, its code first (`ERR …`); control characters become spaces, and it is cut at 511 bytes.
+    /// An error. `text` is all of it, its code first (`ERR …`); control characters become spaces, and it is cut at 511
+    /// bytes.
     pub fn reply_error(self, text: impl fmt::Display) {
         let text = Text::<512>::new(format_args!("{text}"));
         // SAFETY: the context is valid, the text ends in NUL and has no line breaks; the server copies it.
@@ -187,18 +188,18 @@ impl Ctx<'_> {
         unsafe { api!(RedisModule_ReplicateVerbatim)(self.0) };
     }
 
-    /// Sends `command` with `args`.
+    /// Sends `command` with `args`. The server drops it if there is no such command.
     pub fn replicate(self, command: &'static CStr, args: &[Str<'_>]) {
-        // SAFETY: the context is valid. The format's `v` takes a pointer to strings of the server's, which `Str` is, and their number
-        // as size_t.
+        // SAFETY: the context is valid. The format's `v` takes a pointer to strings of the server's, which `Str` is,
+        // and their number as size_t.
         unsafe { api!(RedisModule_Replicate)(self.0, command.as_ptr(), c"v".as_ptr(), args.as_ptr(), args.len()) };
     }
 
-    /// Sends `command key number data`.
+    /// Sends `command key number data`, likewise.
     pub fn replicate_record(self, command: &'static CStr, key: Str<'_>, number: i64, data: &[u8]) {
         let (bytes, len) = (data.as_ptr().cast::<c_char>(), data.len());
-        // SAFETY: the context is valid. The format's `s` takes a string of the server's, `l` a long long, `b` bytes and their number as
-        // size_t; the server copies them.
+        // SAFETY: the context is valid. The format's `s` takes a string of the server's, `l` a long long, `b` bytes and
+        // their number as size_t; the server copies them.
         unsafe {
             let replicate = api!(RedisModule_Replicate);
             replicate(self.0, command.as_ptr(), c"slb".as_ptr(), key.as_ptr(), number as c_longlong, bytes, len);
@@ -227,21 +228,4 @@ pub fn random_bytes<const N: usize>() -> [u8; N] {
     // SAFETY: N bytes may be written.
     unsafe { api!(RedisModule_GetRandomBytes)(bytes.as_mut_ptr(), N) };
     bytes
-}
-
-/// A string of the server's that nobody frees until [`free_string`]; for configurations.
-pub fn new_string(text: &str) -> *mut raw::RedisModuleString {
-    // SAFETY: without a context the string is the caller's; the server copies the text.
-    unsafe { api!(RedisModule_CreateString)(null_mut(), text.as_ptr().cast(), text.len()) }
-}
-
-/// Frees a string of [`new_string`], if there is one.
-///
-/// # Safety
-/// `string` is null or came from [`new_string`], and is not used again.
-pub unsafe fn free_string(string: *mut raw::RedisModuleString) {
-    if !string.is_null() {
-        // SAFETY: the caller's promise.
-        unsafe { api!(RedisModule_FreeString)(null_mut(), string) };
-    }
 }

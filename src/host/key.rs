@@ -22,11 +22,12 @@ impl<T> DataType<T> {
         Self { name, handle: AtomicPtr::new(null_mut()), values: PhantomData }
     }
 
-    /// Creates the type in the server. `encoding` (0 to 1023) is the number of the saved format. Errors: the text for the log.
+    /// Creates the type in the server. `encoding` (0 to 1023) is the number of the saved format. Errors: the text for
+    /// the log.
     ///
     /// # Safety
-    /// `ctx` is OnLoad's. Every value that the callbacks hand to the server is a pointer from `Box::<T>::into_raw`, and they take
-    /// what the server hands them for that.
+    /// `ctx` is OnLoad's. Every value that the callbacks hand to the server is a pointer from `Box::<T>::into_raw`, and
+    /// they take what the server hands them for that.
     pub unsafe fn create(
         &self,
         ctx: Ctx<'_>,
@@ -91,14 +92,16 @@ impl<'a> Key<'a> {
     #[inline]
     pub fn get<T>(&self, of: &DataType<T>) -> Result<Option<&T>, WrongType> {
         let value = self.pointer(of)?;
-        // SAFETY: a value of this type is a pointer to a T (`DataType::create`), alive and not written to while the key is open.
+        // SAFETY: a value of this type is a pointer to a T (`DataType::create`), alive and not written to while the key
+        // is open.
         Ok(unsafe { value.as_ref() })
     }
 
     /// The value's pointer; null if the key is missing.
     #[inline]
     fn pointer<T>(&self, of: &DataType<T>) -> Result<*mut T, WrongType> {
-        // SAFETY: the key is open or null. The server takes null for a missing key, and tells the type of a module's value.
+        // SAFETY: the key is open or null. The server takes null for a missing key, and tells the type of a module's
+        // value.
         unsafe {
             match api!(RedisModule_KeyType)(self.key) as isize {
                 raw::REDISMODULE_KEYTYPE_EMPTY => Ok(null_mut()),
@@ -144,7 +147,8 @@ impl<'a> KeyMut<'a> {
     /// Makes `value` the key's, in place of what it held.
     pub fn set<T>(&mut self, of: &DataType<T>, value: Box<T>) -> &mut T {
         let value = Box::into_raw(value);
-        // SAFETY: the key is open for writing, and the value one of the type; the server owns it from now on, and it stays where it is.
+        // SAFETY: the key is open for writing, and the value one of the type; the server owns it from now on, and it
+        // stays where it is.
         unsafe {
             let status = api!(RedisModule_ModuleTypeSetValue)(self.0.key, of.handle(), value.cast::<c_void>());
             assert_eq!(status as isize, raw::REDISMODULE_OK, "a key open for writing takes a value");

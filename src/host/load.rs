@@ -140,8 +140,8 @@ pub const fn row<C: Command>() -> Row {
     Row { info: &C::INFO, handler: call::<C> }
 }
 
-/// What the server calls. The one place where the number of arguments is checked: 6.2 leaves it to the module, and nothing keeps a later
-/// server from it.
+/// What the server calls. The one place where the number of arguments is checked: 6.2 leaves it to the module, and
+/// nothing keeps a later server from it.
 ///
 /// # Safety
 /// The server calls it, with a valid context and `argc` valid strings that live until it returns.
@@ -165,8 +165,8 @@ unsafe extern "C" fn call<C: Command>(
     raw::REDISMODULE_OK as c_int
 }
 
-/// Loads the module `name`: takes the server's functions, then has `setup` make of the load arguments what the module is. Returns what OnLoad is to return. Whatever
-/// fails is said in the log.
+/// Loads the module `name`: takes the server's functions, then has `setup` make of the load arguments what the module
+/// is. Returns what OnLoad is to return. Whatever fails is said in the log.
 ///
 /// # Safety
 /// Called by OnLoad with what the server gave it, before anything else.
@@ -178,7 +178,8 @@ pub unsafe fn load(
     version: c_int,
     setup: fn(Ctx<'_>, &[Str<'_>]) -> Result<(), String>,
 ) -> c_int {
-    // SAFETY: the context is OnLoad's. Nothing of ours was allocated before: the allocator finds the server's functions.
+    // SAFETY: the context is OnLoad's. Nothing of ours was allocated before: the allocator finds the server's
+    // functions.
     let status =
         unsafe { raw::Export_RedisModule_Init(ctx, name.as_ptr(), version, raw::REDISMODULE_APIVER_1.cast_signed()) };
     if status as isize != raw::REDISMODULE_OK {
@@ -199,7 +200,8 @@ pub unsafe fn load(
     }
 }
 
-/// Valkey's option by which a module says that it copes with slots that move while it runs. Without it `CLUSTER MIGRATESLOTS` is refused.
+/// Valkey's option by which a module says that it copes with slots that move while it runs. Without it `CLUSTER
+/// MIGRATESLOTS` is refused.
 const VALKEY_ATOMIC_SLOT_MIGRATION: u32 = 1 << 5;
 
 /// Tells the server what we take care of.
@@ -216,7 +218,8 @@ fn set_options(ctx: Ctx<'_>, server: Server) {
     unsafe { api!(RedisModule_SetModuleOptions)(ctx.as_ptr(), options.cast_signed()) }
 }
 
-/// Registers commands, in the ACL category `category` too where the server lets a module have one. Errors: the text for the log.
+/// Registers commands, in the ACL category `category` too where the server lets a module have one. Errors: the text for
+/// the log.
 pub fn register(ctx: Ctx<'_>, category: Option<&'static CStr>, rows: &[Row]) -> Result<(), String> {
     let category = category.filter(|category| add_category(ctx, category));
     rows.iter().try_for_each(|row| register_one(ctx, category, row))
@@ -286,7 +289,8 @@ fn describe(info: &Info, tell: impl FnOnce(*const raw::RedisModuleCommandInfo) -
         sizeof_keyspec: size_of::<raw::RedisModuleCommandKeySpec>(),
         sizeof_arg: size_of::<raw::RedisModuleCommandArg>(),
     };
-    // SAFETY: integers, pointers and unions of these, for all of which zero is a value; all zero is also how the lists end.
+    // SAFETY: integers, pointers and unions of these, for all of which zero is a value; all zero is also how the lists
+    // end.
     let (mut key, key_end, arg_end): (raw::RedisModuleCommandKeySpec, raw::RedisModuleCommandKeySpec, _) =
         unsafe { std::mem::zeroed() };
     // One key, at argument 1, and none after it.

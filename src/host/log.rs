@@ -73,8 +73,8 @@ pub unsafe fn log_io(io: *mut raw::RedisModuleIO, level: Level, message: fmt::Ar
     }
 }
 
-/// Sends panics to the server's log. A panic is a fault of ours and ends the server, often with standard error going nowhere: without
-/// this line nobody could tell why.
+/// Sends panics to the server's log. A panic is a fault of ours and ends the server, often with standard error going
+/// nowhere: without this line nobody could tell why.
 pub fn panics_to_log() {
     panic::set_hook(Box::new(|info| {
         log_anywhere(Level::Warning, format_args!("bloomgate, a fault of the module: {info}"));

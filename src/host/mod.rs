@@ -4,6 +4,7 @@
 //!     load      OnLoad: API, options, data type, commands, from rows of data
 //!     ctx       one call of a command: arguments, replies, replication, events
 //!     key       an open key and the value of our type in it
+//!     config    settings for CONFIG GET and CONFIG SET
 //!     server    which server this is (found once)
 //!     memory    how much memory a value could ever have
 //!     alloc     Rust's allocator on the server's memory
@@ -13,10 +14,12 @@
 //!
 //! The server hands a module its functions by name when it loads it; the binding crate keeps each as a nullable pointer
 //! in a global of its own. Only this directory (and the data type's callbacks) touches those globals, through [`api!`]
-//! for what every server since 6.2 has, and through a null test for what only some have. The crate's safe wrappers are not
-//! used: its macros refuse to load on 6.2 and 7.0, and its argument and reply types cost more than a filter's answer.
+//! for what every server since 6.2 has, and through a null test for what only some have. The crate's safe wrappers are
+//! not used: its macros refuse to load on 6.2 and 7.0, and its argument and reply types cost more than a filter's
+//! answer.
 
 pub mod alloc;
+pub mod config;
 pub mod ctx;
 pub mod key;
 pub mod load;

@@ -1,7 +1,7 @@
 //! Which server this is, found once when the module is loaded.
 //!
-//! Most differences need no question here: a function that a server lacks is a null pointer. What is left are those that
-//! no pointer tells.
+//! Most differences need no question here: a function that a server lacks is a null pointer. What is left are those
+//! that no pointer tells.
 
 use std::ffi::{CStr, c_int};
 use std::sync::OnceLock;
@@ -13,7 +13,8 @@ use super::{Ctx, api, raw};
 pub struct Server {
     /// Valkey, rather than Redis or something that calls itself so.
     pub valkey: bool,
-    /// Major, minor, patch: Valkey's own if it is one (it tells older clients that it is Redis 7.2.4), Redis's otherwise.
+    /// Major, minor, patch: Valkey's own if it is one (it tells older clients that it is Redis 7.2.4), Redis's
+    /// otherwise.
     pub version: (u32, u32, u32),
 }
 

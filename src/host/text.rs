@@ -5,9 +5,9 @@ use std::fmt;
 
 /// Up to `N` − 1 bytes of UTF-8 and a NUL, without control characters.
 ///
-/// Texts quote what clients sent. A line break in an error reply would let them write replies of their own into somebody's
-/// connection, one in the log would forge a log line, and a NUL would cut both: each control character becomes a space. What
-/// does not fit is left out. Nothing is allocated, so it works when memory is short.
+/// Texts quote what clients sent. A line break in an error reply would let them write replies of their own into
+/// somebody's connection, one in the log would forge a log line, and a NUL would cut both: each control character
+/// becomes a space. What does not fit is left out. Nothing is allocated, so it works when memory is short.
 pub struct Text<const N: usize> {
     bytes: [u8; N],
     len: usize,

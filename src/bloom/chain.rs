@@ -1,0 +1,357 @@
+//! A filter: a chain of layers, of which only the newest takes new items.
+//!
+//! An item is in the filter if any layer holds it. When the newest layer is full, a scaling filter gets another, larger
+//! and stricter one (Almeida, Baquero, Preguiça, Hutchison 2007). Here layer `i` holds `capacity · expansionⁱ` items
+//! (from the 17th layer on at least twice the one before, so that no filter grows thousands of layers) at the rate
+//! `p · 6 / (π² (i+1)²)`. Since Σ 1/(i+1)² = π²/6, the rates of all layers sum to at most `p` for ever, and they fall
+//! so slowly that deep layers stay small: at 1 % the 14th takes 21.6 bits an item, where halving takes 29.8.
+
+use std::f64::consts::PI;
+
+use super::error::Error;
+use super::hash::{Family, Hash, Key, Murmur3, SipHash};
+use super::layer::{GROUP, Layer, Mask, Plan, items_of};
+use super::sizing::MAX_LINES;
+
+/// The most layers of one filter.
+pub const MAX_LAYERS: usize = 128;
+/// From this layer on (counted from 0) each is at least twice as large as the one before.
+const DOUBLING_FROM: usize = 16;
+
+/// What a filter was asked to be, and the identity it was given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Head {
+    /// Random, made with the filter: tells one filter from another of the same name.
+    pub id: [u8; 8],
+    /// The false-positive rate asked, above 0 and below 1.
+    pub rate: f64,
+    /// The capacity asked, at least 1.
+    pub capacity: u64,
+    /// How many times larger the next layer is; 0: the filter does not scale.
+    pub expansion: u32,
+    /// The key of the keyed hash family.
+    pub key: Option<Key>,
+}
+
+/// The largest expansion.
+pub const MAX_EXPANSION: u32 = 32_768;
+
+/// A whole Bloom filter.
+pub struct Chain {
+    id: [u8; 8],
+    rate: f64,
+    capacity: u64,
+    changes: u64,
+    newest: Layer,
+    /// What most filters do not have, so that they need not pay for it.
+    rest: Option<Box<Rest>>,
+    expansion: u32,
+}
+
+/// The older layers, oldest first, and the key.
+#[derive(Default)]
+struct Rest {
+    older: Vec<Layer>,
+    key: Option<Key>,
+}
+
+/// Whether a filter that cannot grow takes items beyond its capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// It stops there: [`Stop::Full`].
+    Kept,
+    /// It takes them, since somebody else has already said yes: a primary, or the log of a former run.
+    Exceeded,
+}
+
+/// Why adding a group stopped before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The next item is new and the newest layer is full.
+    Full,
+    /// The next item is new and there is no memory for its chunk.
+    OutOfMemory,
+}
+
+/// What became of a group of items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Added {
+    /// How many items, from the first, were dealt with.
+    pub done: usize,
+    /// Which of them were not there before.
+    pub new: Mask,
+    /// What keeps the next one out, if not all were dealt with.
+    pub stop: Option<Stop>,
+}
+
+/// Runs `$self.$f(family, …)` with the filter's hash family, so that the choice is made once a group.
+macro_rules! by_family {
+    ($self:ident.$f:ident($($arg:expr),*)) => {
+        match $self.key() {
+            None => $self.$f(Murmur3, $($arg),*),
+            Some(key) => $self.$f(SipHash(&key), $($arg),*),
+        }
+    };
+}
+
+impl Head {
+    /// Plans the first layer.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`].
+    pub fn plan(&self) -> Result<Plan, Error> {
+        Plan::new(self.capacity, self.layer_rate(0))
+    }
+
+    /// The rate of layer `number`, counted from 0.
+    fn layer_rate(&self, number: usize) -> f64 {
+        if self.expansion == 0 {
+            return self.rate;
+        }
+        let position = (number + 1) as f64;
+        self.rate * 6.0 / (PI * PI * position * position)
+    }
+}
+
+impl Chain {
+    /// An empty filter with its first layer.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] with the rule that head or plan break.
+    pub fn new(head: Head, first: Plan) -> Result<Chain, Error> {
+        Chain::from_layers(head, vec![Layer::new(first)?], 0)
+    }
+
+    /// A filter of these layers, oldest first: how a saved one is put together.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] with the rule that it breaks.
+    pub fn from_layers(head: Head, mut layers: Vec<Layer>, changes: u64) -> Result<Chain, Error> {
+        super::check::check(&head, &layers)?;
+        let Some(newest) = layers.pop() else { return Err(Error::Malformed("a filter has at least one layer")) };
+        let has_rest = !layers.is_empty() || head.key.is_some();
+        let rest = has_rest.then(|| Box::new(Rest { older: layers, key: head.key }));
+        let Head { id, rate, capacity, expansion, .. } = head;
+        Ok(Chain { id, rate, capacity, changes, newest, rest, expansion })
+    }
+
+    /// What the filter was asked to be.
+    pub fn head(&self) -> Head {
+        let Chain { id, rate, capacity, expansion, .. } = *self;
+        Head { id, rate, capacity, expansion, key: self.key() }
+    }
+
+    #[inline]
+    fn key(&self) -> Option<Key> {
+        self.rest.as_ref().and_then(|rest| rest.key)
+    }
+
+    #[inline]
+    fn older(&self) -> &[Layer] {
+        self.rest.as_ref().map_or(&[], |rest| &rest.older)
+    }
+
+    /// All layers, oldest first.
+    pub fn layers(&self) -> impl DoubleEndedIterator<Item = &Layer> {
+        self.older().iter().chain(std::iter::once(&self.newest))
+    }
+
+    /// How many layers there are.
+    pub fn layer_count(&self) -> usize {
+        self.older().len() + 1
+    }
+
+    /// Adds answered 1, since the filter was made.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Items in all layers: adds that were answered 1.
+    pub fn items(&self) -> u64 {
+        self.layers().fold(0, |sum, layer| sum.saturating_add(layer.items()))
+    }
+
+    /// Bytes allocated for everything, the filter's own fields included.
+    pub fn bytes(&self) -> usize {
+        let layers: usize = self.layers().map(Layer::bytes).sum();
+        let rest = self.rest.as_ref().map_or(0, |rest| size_of::<Rest>() + rest.older.capacity() * size_of::<Layer>());
+        size_of::<Chain>() + rest + layers
+    }
+
+    /// Bytes of all lines once every chunk is made, with a further layer of this plan.
+    pub fn full_bytes_with(&self, plan: Plan) -> u64 {
+        // Each layer has at most 2^34 lines and there are at most 128: no overflow.
+        64 * (self.lines() + plan.size.lines)
+    }
+
+    /// Lines of all layers, missing chunks included.
+    pub fn lines(&self) -> u64 {
+        self.layers().map(|layer| layer.geometry().lines()).sum()
+    }
+
+    /// Whether the filter never gets a second layer.
+    pub fn is_non_scaling(&self) -> bool {
+        self.expansion == 0
+    }
+
+    /// Plans the layer after the newest.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] or [`Error::TooManyLayers`].
+    pub fn plan_next(&self) -> Result<Plan, Error> {
+        let number = self.layer_count();
+        if number >= MAX_LAYERS {
+            return Err(Error::TooManyLayers);
+        }
+        let capacity = if number < DOUBLING_FROM {
+            (0..number).fold(self.capacity, |capacity, _| capacity.saturating_mul(self.expansion.max(1).into()))
+        } else {
+            self.newest.plan().capacity.saturating_mul(self.expansion.max(2).into())
+        };
+        let plan = Plan::new(capacity, self.head().layer_rate(number))?;
+        if self.lines() + plan.size.lines > MAX_LINES { Err(Error::TooLarge) } else { Ok(plan) }
+    }
+
+    /// Appends an empty layer, which takes the new items from now on.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`], [`Error::TooLarge`], [`Error::TooManyLayers`] or [`Error::OutOfMemory`]; the filter is
+    /// unchanged then.
+    pub fn grow(&mut self, plan: Plan) -> Result<(), Error> {
+        if self.layer_count() >= MAX_LAYERS {
+            return Err(Error::TooManyLayers);
+        }
+        let layer = Layer::new(plan)?;
+        if self.lines() + plan.size.lines > MAX_LINES {
+            return Err(Error::TooLarge);
+        }
+        let rest = self.rest.get_or_insert_default();
+        rest.older.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+        rest.older.push(std::mem::replace(&mut self.newest, layer));
+        Ok(())
+    }
+
+    /// A deep copy under another id.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn try_clone(&self, id: [u8; 8]) -> Result<Chain, Error> {
+        let layers = self.layers().map(Layer::try_clone).collect::<Result<_, _>>()?;
+        Chain::from_layers(Head { id, ..self.head() }, layers, self.changes)
+    }
+
+    /// Whether the item may be in the filter; `false` is certain.
+    #[inline]
+    pub fn contains(&self, item: &[u8]) -> bool {
+        by_family!(self.contains_by(item))
+    }
+
+    /// Which items of a group of at most [`GROUP`] may be in the filter.
+    #[inline]
+    pub fn contains_group(&self, group: &[&[u8]]) -> Mask {
+        by_family!(self.contains_group_by(group))
+    }
+
+    /// Adds a group of at most [`GROUP`] items, in order: an item that stands in it twice is new once.
+    #[inline]
+    pub fn add_group(&mut self, group: &[&[u8]], room: Room) -> Added {
+        by_family!(self.add_group_by(group, room))
+    }
+
+    /// Adds one item; whether it was new.
+    ///
+    /// # Errors
+    /// [`Stop`]; the filter is unchanged then.
+    #[inline]
+    pub fn add(&mut self, item: &[u8], room: Room) -> Result<bool, Stop> {
+        by_family!(self.add_by(item, room))
+    }
+
+    fn contains_by(&self, family: impl Family, item: &[u8]) -> bool {
+        let hash = family.hash(item);
+        self.prefetch(hash);
+        self.newest.contains(hash) || self.older_contain(hash)
+    }
+
+    fn contains_group_by(&self, family: impl Family, group: &[&[u8]]) -> Mask {
+        let (hashes, all) = hash_group(family, group);
+        self.probe(&hashes, all)
+    }
+
+    fn add_by(&mut self, family: impl Family, item: &[u8], room: Room) -> Result<bool, Stop> {
+        let hash = family.hash(item);
+        self.prefetch(hash);
+        if self.older_contain(hash) { Ok(false) } else { self.insert(hash, room) }
+    }
+
+    fn add_group_by(&mut self, family: impl Family, group: &[&[u8]], room: Room) -> Added {
+        let (hashes, all) = hash_group(family, group);
+        // What is there before the group is there at its item's turn too, since bits only get set. The rest is tried
+        // in order, against the newest layer alone: only that one changes.
+        let present = if self.older().is_empty() {
+            self.newest.prefetch_group(&hashes, all);
+            0
+        } else {
+            self.probe(&hashes, all)
+        };
+        let mut new = 0;
+        for i in items_of(all & !present) {
+            match self.insert(hashes[i], room) {
+                Ok(was_new) => new |= u64::from(was_new) << i,
+                Err(stop) => return Added { done: i, new, stop: Some(stop) },
+            }
+        }
+        Added { done: group.len(), new, stop: None }
+    }
+
+    /// Adds an item that no older layer holds.
+    #[inline]
+    fn insert(&mut self, hash: Hash, room: Room) -> Result<bool, Stop> {
+        if self.newest.is_full() && room == Room::Kept {
+            return if self.newest.contains(hash) { Ok(false) } else { Err(Stop::Full) };
+        }
+        let new = self.newest.insert(hash).map_err(|_| Stop::OutOfMemory)?;
+        if new {
+            self.newest.count();
+            self.changes = self.changes.saturating_add(1);
+        }
+        Ok(new)
+    }
+
+    /// One item's lines in all layers, asked for before the first is tested. A single layer is tested at once.
+    #[inline]
+    fn prefetch(&self, hash: Hash) {
+        for layer in self.older() {
+            layer.prefetch(hash);
+        }
+    }
+
+    #[inline]
+    fn older_contain(&self, hash: Hash) -> bool {
+        self.older().iter().rev().any(|layer| layer.contains(hash))
+    }
+
+    /// Which of the `wanted` items are there. Newest layer first: it is the largest and holds most items.
+    fn probe(&self, hashes: &[Hash; GROUP], mut wanted: Mask) -> Mask {
+        let mut found = 0;
+        for layer in self.layers().rev() {
+            found |= layer.probe(hashes, wanted);
+            wanted &= !found;
+            if wanted == 0 {
+                break;
+            }
+        }
+        found
+    }
+}
+
+/// The hashes of a group, and the mask of its items. Items beyond [`GROUP`] are a fault of the caller's.
+#[inline]
+fn hash_group(family: impl Family, group: &[&[u8]]) -> ([Hash; GROUP], Mask) {
+    debug_assert!(group.len() <= GROUP);
+    let mut hashes = [Hash::default(); GROUP];
+    for (hash, item) in hashes.iter_mut().zip(group) {
+        *hash = family.hash(item);
+    }
+    (hashes, if group.len() >= 64 { Mask::MAX } else { (1 << group.len()) - 1 })
+}

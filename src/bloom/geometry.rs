@@ -1,0 +1,265 @@
+//! Where an item's bits go: layout 1.
+//!
+//! ```text
+//! h1 · L  =  line (high 64 bits)  and  rest (low 64 bits)
+//!            │                         └─ rest · C = one more draw for each further line
+//!            ├─ chunk = line / 64            (all bits of an item lie in this one chunk)
+//!            └─ first = line mod 64          (line_0; line_j is drawn from the j-th of s′ strata after it)
+//! h2 · Cⁱ⁺¹ =  place_i = top 9 bits          (0 … 511, in line_(i mod s′))
+//! ```
+//!
+//! The number of this rule is saved with each layer as its layout; it names the whole function from `(h1, h2)` to
+//! places. It was chosen by simulation, and what looks as good is not: places from an odd multiple of `h2`, the same
+//! places used again in the second line, or lines cut as six-bit slices from one product made measured rates from twice
+//! to thousands of times the rate asked. So nothing here may change without a new number.
+
+use super::hash::Hash;
+use super::sizing::Size;
+
+/// Lines in a full chunk.
+pub const CHUNK_LINES: u32 = 64;
+/// Bytes in a full chunk: one page.
+pub const CHUNK_BYTES: usize = 4096;
+/// Places in a line of layout 1.
+pub const LINE_PLACES: u32 = 512;
+/// 64-bit words in a line.
+pub const LINE_WORDS: usize = 8;
+/// The largest number of lines that an item's bits are spread over.
+pub const MAX_SPREAD: usize = 8;
+/// The largest number of bits an item.
+pub const MAX_BITS: u8 = 64;
+
+/// One cache line of places; place `p` is bit `p mod 64` of word `p / 64`.
+pub type Line = [u64; LINE_WORDS];
+
+/// The multiplier of the draws: a full-period constant for a 64-bit multiplicative generator (Steele, Vigna 2021).
+const C: u64 = 0xd134_2543_de82_ef95;
+
+/// The fixed structure of a layer, in eight bytes: all that is needed to find an item's bits.
+///
+/// `lines = 64 · (chunks − 1) + last`, with `last` from 1 to 64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    chunks: u32,
+    last: u8,
+    bits: u8,
+    spread: u8,
+}
+
+/// The chunk that holds an item's bits, and what is left of `h1` to choose lines in it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spot {
+    /// Index of the chunk in the layer.
+    pub chunk: u32,
+    first: u32,
+    rest: u64,
+}
+
+/// The lines of an item within its chunk; `count` of them are valid.
+#[derive(Clone, Copy, Debug)]
+pub struct Lines<const S: usize> {
+    index: [u32; S],
+    count: usize,
+}
+
+impl Geometry {
+    /// `None` unless the size is well-formed: 1 … 2³⁴ lines, 1 … 64 bits, spread 1, 2, 4 or 8 and at most the bits.
+    pub fn new(size: Size) -> Option<Geometry> {
+        let Size { lines, bits, spread } = size;
+        let spread_fits = matches!(spread, 1 | 2 | 4 | 8) && spread <= bits;
+        if !(1..=super::sizing::MAX_LINES).contains(&lines) || !(1..=MAX_BITS).contains(&bits) || !spread_fits {
+            return None;
+        }
+        let chunks = u32::try_from(lines.div_ceil(u64::from(CHUNK_LINES))).ok()?;
+        let last = u8::try_from((lines - 1) % u64::from(CHUNK_LINES) + 1).ok()?;
+        Some(Geometry { chunks, last, bits, spread })
+    }
+
+    /// The size this geometry was made from.
+    pub fn size(self) -> Size {
+        Size { lines: self.lines(), bits: self.bits, spread: self.spread }
+    }
+
+    /// Lines in all chunks.
+    #[inline]
+    pub fn lines(self) -> u64 {
+        u64::from(self.chunks - 1) * u64::from(CHUNK_LINES) + u64::from(self.last)
+    }
+
+    /// Number of chunks, missing ones included.
+    #[inline]
+    pub fn chunks(self) -> u32 {
+        self.chunks
+    }
+
+    /// Bits an item.
+    #[inline]
+    pub fn bits(self) -> u8 {
+        self.bits
+    }
+
+    /// Lines an item, where the chunk has that many.
+    #[inline]
+    pub fn spread(self) -> u8 {
+        self.spread
+    }
+
+    /// Lines in this chunk: 64, or fewer in the last one.
+    #[inline]
+    pub fn chunk_lines(self, chunk: u32) -> u32 {
+        if chunk + 1 == self.chunks { u32::from(self.last) } else { CHUNK_LINES }
+    }
+
+    /// Bytes of this chunk.
+    #[inline]
+    pub fn chunk_bytes(self, chunk: u32) -> usize {
+        self.chunk_lines(chunk) as usize * LINE_WORDS * 8
+    }
+
+    /// The chunk of an item.
+    #[inline]
+    pub fn spot(self, hash: Hash) -> Spot {
+        let x = u128::from(hash.h1) * u128::from(self.lines());
+        let line = (x >> 64) as u64;
+        // Narrowing is exact: line < lines <= 2^34, so line / 64 < 2^28.
+        Spot { chunk: (line / u64::from(CHUNK_LINES)) as u32, first: line as u32 % CHUNK_LINES, rest: x as u64 }
+    }
+
+    /// The item's lines: distinct for every chunk length, since each comes from a stratum of its own.
+    ///
+    /// `S` is the layer's spread; a chunk of fewer lines spreads over the largest power of two that it has.
+    #[inline]
+    pub fn lines_at<const S: usize>(self, spot: Spot) -> Lines<S> {
+        let mut index = [spot.first; S];
+        if S == 1 {
+            return Lines { index, count: 1 };
+        }
+        let c = self.chunk_lines(spot.chunk);
+        let count = if c as usize >= S { S } else { 1 << c.ilog2() };
+        let mut rest = spot.rest;
+        for (j, line) in index.iter_mut().enumerate().take(count).skip(1) {
+            rest = rest.wrapping_mul(C);
+            // 64 lines and 8 strata at most: all of this fits in a u32. `count` is a power of two: no division.
+            let low = j as u32 * c / count as u32;
+            let high = (j as u32 + 1) * c / count as u32;
+            let drawn = ((u128::from(rest) * u128::from(high - low)) >> 64) as u32;
+            let at = spot.first + low + drawn;
+            *line = if at >= c { at - c } else { at };
+        }
+        Lines { index, count }
+    }
+}
+
+impl<const S: usize> Default for Lines<S> {
+    fn default() -> Self {
+        Lines { index: [0; S], count: 1 }
+    }
+}
+
+impl<const S: usize> Lines<S> {
+    /// Index in the chunk of each line, the first one first.
+    #[inline]
+    pub fn indexes(&self) -> &[u32] {
+        &self.index[..self.count]
+    }
+
+    /// The line that the `i`-th place lies in.
+    #[inline]
+    pub fn of_place(&self, i: usize) -> u32 {
+        // `count` is a power of two and at most S.
+        self.index[i & (self.count - 1) & (S - 1)]
+    }
+}
+
+/// How a line stores its places: what the probe is generic over, beside the hash family.
+pub trait Places {
+    /// `place = x >> SHIFT`, so `2^(64 − SHIFT)` places a line.
+    const SHIFT: u32;
+    /// Whether the place was ever set.
+    fn is_set(line: &Line, place: usize) -> bool;
+    /// Sets the place.
+    fn set(line: &mut Line, place: usize);
+}
+
+/// Layout 1: one bit a place, 512 places a line.
+pub struct OneBit;
+
+impl Places for OneBit {
+    const SHIFT: u32 = 64 - LINE_PLACES.ilog2();
+
+    #[inline]
+    fn is_set(line: &Line, place: usize) -> bool {
+        line[place / 64 % LINE_WORDS] >> (place % 64) & 1 == 1
+    }
+
+    #[inline]
+    fn set(line: &mut Line, place: usize) {
+        line[place / 64 % LINE_WORDS] |= 1 << (place % 64);
+    }
+}
+
+/// The places of an item in the order in which they are used, without end.
+#[inline]
+pub fn places<P: Places>(hash: Hash) -> impl Iterator<Item = usize> {
+    let mut x = hash.h2;
+    std::iter::repeat_with(move || {
+        x = x.wrapping_mul(C);
+        (x >> P::SHIFT) as usize
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hash::{Family, Murmur3};
+    use super::*;
+
+    /// Chunk, its lines, the lines used, the places: of one item in a layer of `lines` lines.
+    fn found<const S: usize>(item: &str, lines: u64, bits: u8) -> (u32, u32, Vec<u32>, Vec<usize>) {
+        let geometry = Geometry::new(Size { lines, bits, spread: S as u8 }).unwrap();
+        let hash = Murmur3.hash(item.as_bytes());
+        let spot = geometry.spot(hash);
+        let used = geometry.lines_at::<S>(spot).indexes().to_vec();
+        (spot.chunk, geometry.chunk_lines(spot.chunk), used, places::<OneBit>(hash).take(bits.into()).collect())
+    }
+
+    #[test]
+    fn vectors_of_layout_1() {
+        assert_eq!(found::<1>("hello", 3, 3), (0, 3, vec![1], vec![171, 239, 33]));
+        let hello = (1, 64, vec![22, 50, 56, 17], vec![171, 239, 33, 174, 9, 481]);
+        assert_eq!(found::<4>("hello", 131, 6), hello);
+        let empty = (1, 64, vec![45, 10, 25, 32], vec![148, 129, 42, 67, 441, 147]);
+        assert_eq!(found::<4>("", 131, 6), empty);
+        let item44 = (2, 3, vec![2, 0], vec![33, 100, 219, 47, 231, 181]);
+        assert_eq!(found::<4>("item44", 131, 6), item44);
+    }
+
+    #[test]
+    fn lines_are_distinct_and_inside_the_chunk_for_every_length() {
+        for lines in 1..=64u64 {
+            let geometry = Geometry::new(Size { lines, bits: 8, spread: 8 }).unwrap();
+            for i in 0..200u64 {
+                let spot = geometry.spot(Murmur3.hash(&i.to_le_bytes()));
+                let used = geometry.lines_at::<8>(spot);
+                let mut sorted = used.indexes().to_vec();
+                sorted.sort_unstable();
+                sorted.dedup();
+                assert_eq!(sorted.len(), (1 << lines.ilog2()).min(8), "{lines} lines");
+                assert!(sorted.iter().all(|&line| u64::from(line) < lines));
+            }
+        }
+    }
+
+    #[test]
+    fn a_size_is_well_formed_or_refused() {
+        let size = |lines, bits, spread| Size { lines, bits, spread };
+        for good in [size(1, 1, 1), size(1 << 34, 64, 8), size(65, 8, 8), size(64, 2, 2)] {
+            assert_eq!(Geometry::new(good).map(Geometry::size), Some(good));
+        }
+        for bad in [size(0, 1, 1), size((1 << 34) + 1, 1, 1), size(1, 0, 1), size(1, 65, 1), size(1, 8, 3)] {
+            assert_eq!(Geometry::new(bad), None);
+        }
+        for bad in [size(1, 3, 4), size(1, 8, 0), size(1, 64, 16)] {
+            assert_eq!(Geometry::new(bad), None);
+        }
+    }
+}

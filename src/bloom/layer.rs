@@ -1,0 +1,292 @@
+//! One layer: a Bloom filter of fixed size, blocked by chunk.
+
+use super::chunks::{Store, View, prefetch};
+use super::error::Error;
+use super::geometry::{Geometry, LINE_WORDS, Line, Lines, MAX_SPREAD, OneBit, Places, places};
+use super::hash::Hash;
+use super::sizing::{self, Size};
+
+/// Items that are hashed, prefetched and tested together. Measured (see `benches/core.rs`): fewer leave the memory
+/// idle, more push each other's lines out of the first-level cache when a filter has many layers.
+pub const GROUP: usize = 32;
+
+/// A set of items of one group: bit `i` is item `i`.
+pub type Mask = u64;
+
+/// What a layer is to be: decided once, by the server that makes it, then stored and never computed again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// How many adds answered 1 it takes.
+    pub capacity: u64,
+    /// The false-positive rate it may have after them.
+    pub rate: f64,
+    /// Its size in lines, bits an item and lines an item.
+    pub size: Size,
+}
+
+impl Plan {
+    /// Sizes a layer.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] where it would pass the 2³⁴ lines of a filter.
+    pub fn new(capacity: u64, rate: f64) -> Result<Plan, Error> {
+        let size = sizing::choose(capacity, rate).ok_or(Error::TooLarge)?;
+        Ok(Plan { capacity, rate, size })
+    }
+}
+
+/// A layer: its plan, what was put in, and its bits.
+pub struct Layer {
+    geometry: Geometry,
+    store: Store,
+    capacity: u64,
+    rate: f64,
+    items: u64,
+}
+
+/// Evaluates the expression with the constant `S` the layer's spread: chosen once a call, not once a bit.
+macro_rules! by_spread {
+    ($geometry:expr, $S:ident => $call:expr) => {
+        match $geometry.spread() {
+            1 => by_spread!(@ $S = 1, $call),
+            2 => by_spread!(@ $S = 2, $call),
+            4 => by_spread!(@ $S = 4, $call),
+            _ => by_spread!(@ $S = MAX_SPREAD, $call),
+        }
+    };
+    (@ $S:ident = $value:expr, $call:expr) => {{
+        const $S: usize = $value;
+        $call
+    }};
+}
+
+impl Layer {
+    /// An empty layer.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] with the rule that the plan breaks.
+    pub fn new(plan: Plan) -> Result<Layer, Error> {
+        if plan.capacity == 0 {
+            return Err(Error::Malformed("a layer's capacity is at least 1"));
+        }
+        // NaN is within no range.
+        if !(plan.rate > 0.0 && plan.rate < 1.0) {
+            return Err(Error::Malformed("a layer's error rate is above 0 and below 1"));
+        }
+        let geometry = Geometry::new(plan.size).ok_or(Error::Malformed(
+            "a layer has 1 to 2^34 lines, 1 to 64 bits an item, and 1, 2, 4 or 8 lines an item, not more than bits",
+        ))?;
+        Ok(Layer { geometry, store: Store::default(), capacity: plan.capacity, rate: plan.rate, items: 0 })
+    }
+
+    /// What the layer was planned to be.
+    pub fn plan(&self) -> Plan {
+        Plan { capacity: self.capacity, rate: self.rate, size: self.geometry.size() }
+    }
+
+    /// The layer's structure.
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// Adds to it that were answered 1.
+    pub fn items(&self) -> u64 {
+        self.items
+    }
+
+    /// Sets the number of items, as a saved filter states it.
+    pub fn set_items(&mut self, items: u64) {
+        self.items = items;
+    }
+
+    /// Counts one add.
+    #[inline]
+    pub fn count(&mut self) {
+        self.items = self.items.saturating_add(1);
+    }
+
+    /// Whether it has taken as many items as it was made for.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.items >= self.capacity
+    }
+
+    /// Bytes allocated for bits and tables.
+    pub fn bytes(&self) -> usize {
+        self.store.bytes(self.geometry)
+    }
+
+    /// The lines of a chunk, if it was made.
+    pub fn chunk(&self, chunk: u32) -> Option<&[Line]> {
+        self.store.view(self.geometry).chunk(chunk)
+    }
+
+    /// The lines of a chunk, made if missing.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn make_chunk(&mut self, chunk: u32) -> Result<&mut [Line], Error> {
+        self.store.make(self.geometry, chunk)
+    }
+
+    /// Indexes of the chunks made, ascending, beginning at `from`.
+    pub fn made_from(&self, from: u32) -> impl Iterator<Item = u32> + '_ {
+        self.store.made_from(self.geometry, from)
+    }
+
+    /// A copy with chunks of its own.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn try_clone(&self) -> Result<Layer, Error> {
+        let mut copy = Layer::new(self.plan())?;
+        copy.items = self.items;
+        for chunk in self.store.made(self.geometry) {
+            if let Some(lines) = self.chunk(chunk) {
+                copy.make_chunk(chunk)?.copy_from_slice(lines);
+            }
+        }
+        Ok(copy)
+    }
+
+    /// Whether all bits of the item are set.
+    #[inline]
+    pub fn contains(&self, hash: Hash) -> bool {
+        by_spread!(self.geometry, S => self.contains_in::<OneBit, S>(hash))
+    }
+
+    /// Asks the processor for the item's lines.
+    #[inline]
+    pub fn prefetch(&self, hash: Hash) {
+        by_spread!(self.geometry, S => self.prefetch_in::<S>(hash));
+    }
+
+    /// Sets the item's bits; whether any of them was not set before. Nothing is written if none was.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; no bit was set then.
+    #[inline]
+    pub fn insert(&mut self, hash: Hash) -> Result<bool, Error> {
+        by_spread!(self.geometry, S => self.insert_in::<OneBit, S>(hash))
+    }
+
+    /// Which of the `wanted` items of a group are in the layer.
+    #[inline]
+    pub fn probe(&self, hashes: &[Hash; GROUP], wanted: Mask) -> Mask {
+        by_spread!(self.geometry, S => self.probe_in::<OneBit, S>(hashes, wanted))
+    }
+
+    /// Asks the processor for the lines of the `wanted` items of a group.
+    #[inline]
+    pub fn prefetch_group(&self, hashes: &[Hash; GROUP], wanted: Mask) {
+        by_spread!(self.geometry, S => self.prefetch_group_in::<S>(hashes, wanted));
+    }
+
+    fn contains_in<P: Places, const S: usize>(&self, hash: Hash) -> bool {
+        let spot = self.geometry.spot(hash);
+        match self.store.view(self.geometry).chunk(spot.chunk) {
+            Some(chunk) => all_set::<P, S>(chunk, &self.geometry.lines_at(spot), hash, self.geometry.bits()),
+            None => false,
+        }
+    }
+
+    fn prefetch_in<const S: usize>(&self, hash: Hash) {
+        let spot = self.geometry.spot(hash);
+        if let Some(chunk) = self.store.view(self.geometry).chunk(spot.chunk) {
+            prefetch_lines::<S>(chunk, &self.geometry.lines_at(spot));
+        }
+    }
+
+    fn insert_in<P: Places, const S: usize>(&mut self, hash: Hash) -> Result<bool, Error> {
+        let spot = self.geometry.spot(hash);
+        let lines = self.geometry.lines_at::<S>(spot);
+        let bits = self.geometry.bits();
+        let chunk = self.store.make(self.geometry, spot.chunk)?;
+        // Tested before anything is written: an add that changes nothing must not dirty a page that a saving child
+        // shares with us.
+        if all_set::<P, S>(chunk, &lines, hash, bits) {
+            return Ok(false);
+        }
+        for (i, place) in places::<P>(hash).take(usize::from(bits)).enumerate() {
+            if let Some(line) = chunk.get_mut(lines.of_place(i) as usize) {
+                P::set(line, place);
+            }
+        }
+        Ok(true)
+    }
+
+    fn probe_in<P: Places, const S: usize>(&self, hashes: &[Hash; GROUP], wanted: Mask) -> Mask {
+        let view = self.store.view(self.geometry);
+        let chunks = self.fetch::<S>(&view, hashes, wanted);
+        let mut found = 0;
+        for i in items_of(wanted) {
+            if let (Some(chunk), lines) = &chunks[i] {
+                found |= u64::from(all_set::<P, S>(chunk, lines, hashes[i], self.geometry.bits())) << i;
+            }
+        }
+        found
+    }
+
+    fn prefetch_group_in<const S: usize>(&self, hashes: &[Hash; GROUP], wanted: Mask) {
+        self.fetch::<S>(&self.store.view(self.geometry), hashes, wanted);
+    }
+
+    /// First the pointers of all wanted chunks, then their lines: each step's memory is on its way before the next
+    /// step needs it.
+    #[inline]
+    fn fetch<'a, const S: usize>(
+        &self,
+        view: &View<'a>,
+        hashes: &[Hash; GROUP],
+        wanted: Mask,
+    ) -> [(Option<&'a [Line]>, Lines<S>); GROUP] {
+        let mut spots = [Default::default(); GROUP];
+        for i in items_of(wanted) {
+            spots[i] = self.geometry.spot(hashes[i]);
+            view.prefetch(spots[i].chunk);
+        }
+        let mut chunks = [(None, Lines::default()); GROUP];
+        for i in items_of(wanted) {
+            if let Some(chunk) = view.chunk(spots[i].chunk) {
+                let lines = self.geometry.lines_at(spots[i]);
+                prefetch_lines(chunk, &lines);
+                chunks[i] = (Some(chunk), lines);
+            }
+        }
+        chunks
+    }
+}
+
+impl Drop for Layer {
+    fn drop(&mut self) {
+        self.store.clear(self.geometry);
+    }
+}
+
+/// The positions in a mask, ascending.
+#[inline]
+pub fn items_of(mut mask: Mask) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        if mask == 0 {
+            return None;
+        }
+        let i = mask.trailing_zeros() as usize;
+        mask &= mask - 1;
+        Some(i % GROUP)
+    })
+}
+
+#[inline]
+fn prefetch_lines<const S: usize>(chunk: &[Line], lines: &Lines<S>) {
+    for &line in lines.indexes() {
+        prefetch(chunk.as_ptr().wrapping_add(line as usize));
+    }
+}
+
+/// Whether the item's places are all set, in the lines of the chunk that are its own.
+#[inline]
+fn all_set<P: Places, const S: usize>(chunk: &[Line], lines: &Lines<S>, hash: Hash, bits: u8) -> bool {
+    const NOTHING: Line = [0; LINE_WORDS];
+    let lines: [&Line; S] = std::array::from_fn(|j| chunk.get(lines.of_place(j) as usize).unwrap_or(&NOTHING));
+    places::<P>(hash).take(usize::from(bits)).enumerate().all(|(i, place)| P::is_set(lines[i % S], place))
+}

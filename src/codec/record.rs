@@ -1,0 +1,574 @@
+//! One record: its bytes and their meaning. Integers are little endian.
+//!
+//! ```text
+//!  0  magic    8   42 4c 4f 4f 4d 47 54 f6
+//!  8  version  u16 1
+//! 10  kind     u8  1 filter, 2 layer, 3 bits, 4 end          11  reserved u8
+//! 12  length   u32 of the whole record, at most 1 MiB
+//! 16  id       8   of the filter
+//! 24  changes  u64 of the filter when the record was made
+//! 32  body
+//! −8  sum      u64 XXH3-64, seed 0, of all bytes before it
+//! ```
+//!
+//! What is not described is refused; what is described and not yet implemented (counting filters, layers of other
+//! modules) is refused too, by name.
+
+use std::fmt;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::bloom::chain::Head;
+use crate::bloom::chunks::{places, places_mut};
+use crate::bloom::error::Error;
+use crate::bloom::geometry::{Geometry, LINE_PLACES, Line};
+use crate::bloom::hash::Key;
+use crate::bloom::layer::{Layer, Plan};
+use crate::bloom::sizing::Size;
+
+/// First bytes of every record.
+pub const MAGIC: [u8; 8] = *b"BLOOMGT\xf6";
+/// The version that is written, and the highest that is read.
+pub const VERSION: u16 = 1;
+/// The longest record, in bytes.
+pub const MAX_RECORD: usize = 1 << 20;
+
+const BODY_AT: usize = 32;
+const SUM: usize = 8;
+
+const KIND_FILTER: u8 = 1;
+const KIND_LAYER: u8 = 2;
+const KIND_BITS: u8 = 3;
+const KIND_END: u8 = 4;
+
+const FLAG_NON_SCALING: u32 = 1;
+const FLAG_COUNTING: u32 = 2;
+const FLAG_KEYED: u32 = 4;
+const FLAG_FOREIGN: u32 = 8;
+const FLAG_FOREIGN_PART: u32 = 16;
+
+const LAYOUT_ONE_BIT: u8 = 1;
+const FAMILY_MURMUR3: u8 = 1;
+const FAMILY_SIPHASH: u8 = 2;
+
+/// In the place of a number of positions: the chunk follows as it is.
+const RAW: u16 = u16::MAX;
+
+/// Why a record was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The bytes are not a record of this format.
+    Bad(&'static str),
+    /// A record of a kind that this release does not read; the text names it.
+    Unknown(String),
+    /// The record is sound and does not belong here.
+    Order(&'static str),
+    /// The filter would be larger than memory allows; the text has both figures.
+    Limit(String),
+    /// The core refused what the record says.
+    Core(Error),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::Bad(why) => write!(f, "bad record: {why}"),
+            Refused::Unknown(what) => write!(f, "this release does not read {what}"),
+            Refused::Order(why) => f.write_str(why),
+            Refused::Limit(text) => f.write_str(text),
+            Refused::Core(error) => write!(f, "bad record: {error}"),
+        }
+    }
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Refused {
+        Refused::Core(error)
+    }
+}
+
+/// A record, taken apart. Its checksum held; whether it fits a filter is for [`super::filter`] to say.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// The id of the filter it belongs to.
+    pub id: [u8; 8],
+    /// The filter's changes when it was made.
+    pub changes: u64,
+    /// What it says.
+    pub body: Body<'a>,
+}
+
+/// What a record says.
+#[derive(Clone, Copy, Debug)]
+pub enum Body<'a> {
+    /// What the filter was asked to be. The id is the record's.
+    Filter(Head),
+    /// A layer: its position from the oldest (0), its plan, and whether its hash family is the keyed one.
+    Layer {
+        /// Position from the oldest, 0.
+        number: u16,
+        /// What the layer is to be.
+        plan: Plan,
+        /// Whether its hash family is the keyed one.
+        keyed: bool,
+    },
+    /// Chunks of one layer.
+    Bits(Bits<'a>),
+    /// Items of each layer, oldest first: u64 each.
+    End(Counts<'a>),
+}
+
+/// Chunks `from .. to` of a layer, of which those that follow in `chunks` hold bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Bits<'a> {
+    /// The layer's number.
+    pub layer: u16,
+    /// First chunk of the range.
+    pub from: u32,
+    /// The chunk after the range; above `from`.
+    pub to: u32,
+    present: u32,
+    chunks: &'a [u8],
+}
+
+/// The numbers of items in an end record.
+#[derive(Clone, Copy, Debug)]
+pub struct Counts<'a>(&'a [u8]);
+
+impl Counts<'_> {
+    /// Number of layers.
+    pub fn len(&self) -> usize {
+        self.0.len() / 8
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Items of each layer, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        self.0.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes))
+    }
+}
+
+/// Takes the first `$n` bytes off a slice as one integer; a slice that is too short is refused.
+fn take<'a, const N: usize>(bytes: &mut &'a [u8]) -> Result<&'a [u8; N], Refused> {
+    let (head, rest) = bytes.split_first_chunk::<N>().ok_or(Refused::Bad("it is shorter than what it announces"))?;
+    *bytes = rest;
+    Ok(head)
+}
+
+fn u8_of(bytes: &mut &[u8]) -> Result<u8, Refused> {
+    Ok(u8::from_le_bytes(*take(bytes)?))
+}
+
+fn u16_of(bytes: &mut &[u8]) -> Result<u16, Refused> {
+    Ok(u16::from_le_bytes(*take(bytes)?))
+}
+
+fn u32_of(bytes: &mut &[u8]) -> Result<u32, Refused> {
+    Ok(u32::from_le_bytes(*take(bytes)?))
+}
+
+fn u64_of(bytes: &mut &[u8]) -> Result<u64, Refused> {
+    Ok(u64::from_le_bytes(*take(bytes)?))
+}
+
+fn f64_of(bytes: &mut &[u8]) -> Result<f64, Refused> {
+    Ok(f64::from_le_bytes(*take(bytes)?))
+}
+
+/// Reserved bytes are zero.
+fn zeros<const N: usize>(bytes: &mut &[u8]) -> Result<(), Refused> {
+    if *take::<N>(bytes)? == [0; N] { Ok(()) } else { Err(Refused::Bad("a reserved byte is not 0")) }
+}
+
+/// Whether these bytes begin as a record of ours does.
+pub fn is_record(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC)
+}
+
+/// Reads the first record of `bytes` and moves past it.
+///
+/// # Errors
+/// [`Refused::Bad`] or [`Refused::Unknown`].
+pub fn read<'a>(bytes: &mut &'a [u8]) -> Result<Record<'a>, Refused> {
+    let whole = *bytes;
+    let mut head = whole;
+    if *take::<8>(&mut head)? != MAGIC {
+        return Err(Refused::Bad("it does not begin as a record of Bloomgate's"));
+    }
+    let version = u16_of(&mut head)?;
+    let kind = u8_of(&mut head)?;
+    let reserved = u8_of(&mut head)?;
+    let length = u32_of(&mut head)? as usize;
+    if !(BODY_AT + SUM..=MAX_RECORD).contains(&length) || length > whole.len() {
+        return Err(Refused::Bad("its length is not that of its bytes, or over 1 MiB"));
+    }
+    if version == 0 || version > VERSION {
+        return Err(Refused::Unknown(format!("records of version {version} (it reads version {VERSION})")));
+    }
+    let (record, rest) = whole.split_at(length);
+    let (covered, sum) = record.split_at(length - SUM);
+    if xxh3_64(covered).to_le_bytes() != sum {
+        return Err(Refused::Bad("its checksum does not match: the bytes were damaged on the way"));
+    }
+    if reserved != 0 {
+        return Err(Refused::Bad("a reserved byte is not 0"));
+    }
+    let (fixed, body) = covered.split_at(BODY_AT);
+    let mut fixed = &fixed[16..];
+    let id = *take::<8>(&mut fixed)?;
+    let changes = u64_of(&mut fixed)?;
+    let body = match kind {
+        KIND_FILTER => Body::Filter(read_filter(id, body)?),
+        KIND_LAYER => read_layer(body)?,
+        KIND_BITS => Body::Bits(read_bits(body)?),
+        KIND_END => Body::End(read_end(body)?),
+        _ => return Err(Refused::Unknown(format!("records of kind {kind}"))),
+    };
+    *bytes = rest;
+    Ok(Record { id, changes, body })
+}
+
+/// What must be left of a body once all its fields are read.
+fn nothing_left(body: &[u8]) -> Result<(), Refused> {
+    if body.is_empty() { Ok(()) } else { Err(Refused::Bad("it is longer than what it announces")) }
+}
+
+fn read_filter(id: [u8; 8], mut body: &[u8]) -> Result<Head, Refused> {
+    let flags = u32_of(&mut body)?;
+    let expansion = u32_of(&mut body)?;
+    let rate = f64_of(&mut body)?;
+    let capacity = u64_of(&mut body)?;
+    for (flag, name) in [
+        (FLAG_COUNTING, "counting filters (flag 2)"),
+        (FLAG_FOREIGN, "filters in another module's layout (flag 8)"),
+        (FLAG_FOREIGN_PART, "parts of another module's dump (flag 16)"),
+    ] {
+        if flags & flag != 0 {
+            return Err(Refused::Unknown(name.to_owned()));
+        }
+    }
+    if flags & !(FLAG_NON_SCALING | FLAG_KEYED) != 0 {
+        return Err(Refused::Unknown(format!("filters with flags {flags:#x}")));
+    }
+    if (flags & FLAG_NON_SCALING != 0) != (expansion == 0) {
+        return Err(Refused::Bad("its expansion is 0 without the non-scaling flag, or the other way round"));
+    }
+    let key: Option<Key> = if flags & FLAG_KEYED != 0 { Some(*take(&mut body)?) } else { None };
+    nothing_left(body)?;
+    let head = Head { id, rate, capacity, expansion, key };
+    crate::bloom::check::check_head(&head)?;
+    Ok(head)
+}
+
+fn read_layer<'a>(mut body: &[u8]) -> Result<Body<'a>, Refused> {
+    let number = u16_of(&mut body)?;
+    let layout = u8_of(&mut body)?;
+    let family = u8_of(&mut body)?;
+    let width = u8_of(&mut body)?;
+    let spread = u8_of(&mut body)?;
+    let bits = u16_of(&mut body)?;
+    let lines = u64_of(&mut body)?;
+    let capacity = u64_of(&mut body)?;
+    let rate = f64_of(&mut body)?;
+    match layout {
+        LAYOUT_ONE_BIT => {}
+        2 => return Err(Refused::Unknown("layers of layout 2 (4-bit places)".to_owned())),
+        128 => return Err(Refused::Unknown("layers of layout 128 (another module's)".to_owned())),
+        _ => return Err(Refused::Unknown(format!("layers of layout {layout}"))),
+    }
+    let keyed = match family {
+        FAMILY_MURMUR3 => false,
+        FAMILY_SIPHASH => true,
+        128 | 129 => return Err(Refused::Unknown(format!("layers of hash family {family} (another module's)"))),
+        _ => return Err(Refused::Unknown(format!("layers of hash family {family}"))),
+    };
+    match width {
+        1 => {}
+        4 => return Err(Refused::Unknown("layers of width 4 (counting filters)".to_owned())),
+        _ => return Err(Refused::Unknown(format!("layers of width {width}"))),
+    }
+    nothing_left(body)?;
+    let bits = u8::try_from(bits).map_err(|_| Error::Malformed("a layer has at most 64 bits an item"))?;
+    Ok(Body::Layer { number, plan: Plan { capacity, rate, size: Size { lines, bits, spread } }, keyed })
+}
+
+fn read_bits(mut body: &[u8]) -> Result<Bits<'_>, Refused> {
+    let layer = u16_of(&mut body)?;
+    zeros::<2>(&mut body)?;
+    let from = u32_of(&mut body)?;
+    let to = u32_of(&mut body)?;
+    let present = u32_of(&mut body)?;
+    if from >= to {
+        return Err(Refused::Bad("its range of chunks is empty or runs backwards"));
+    }
+    Ok(Bits { layer, from, to, present, chunks: body })
+}
+
+fn read_end(mut body: &[u8]) -> Result<Counts<'_>, Refused> {
+    let layers = u16_of(&mut body)?;
+    zeros::<6>(&mut body)?;
+    if body.len() != usize::from(layers) * 8 {
+        return Err(Refused::Bad("its length is not that of its number of layers"));
+    }
+    Ok(Counts(body))
+}
+
+/// One chunk of a bits record.
+enum Content<'a> {
+    /// As many bytes as the chunk has.
+    Raw(&'a [u8]),
+    /// Positions of the bits that are set, ascending.
+    Positions(&'a [[u8; 2]]),
+}
+
+impl<'a> Bits<'a> {
+    /// Calls `each` for the chunks that are present, in order, once each was found sound.
+    fn each_chunk(
+        &self,
+        geometry: Geometry,
+        mut each: impl FnMut(u32, Content<'a>) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
+        let mut rest = self.chunks;
+        let mut at_least = self.from;
+        for _ in 0..self.present {
+            let index = u32_of(&mut rest)?;
+            if !(at_least..self.to).contains(&index) {
+                return Err(Refused::Bad("its chunks do not ascend within its range"));
+            }
+            at_least = index + 1;
+            let count = u16_of(&mut rest)?;
+            let content = if count == RAW {
+                let bytes =
+                    rest.split_off(..geometry.chunk_bytes(index)).ok_or(Refused::Bad("a chunk is cut short"))?;
+                if bytes.iter().all(|&byte| byte == 0) {
+                    return Err(Refused::Bad("a chunk that it holds has no bit set"));
+                }
+                Content::Raw(bytes)
+            } else {
+                let bytes = rest.split_off(..usize::from(count) * 2).ok_or(Refused::Bad("a chunk is cut short"))?;
+                let positions = bytes.as_chunks::<2>().0;
+                let ascending = positions.is_sorted_by(|a, b| u16::from_le_bytes(*a) < u16::from_le_bytes(*b));
+                let places = geometry.chunk_lines(index) * LINE_PLACES;
+                let inside = positions.last().is_some_and(|last| u32::from(u16::from_le_bytes(*last)) < places);
+                if !ascending || !inside {
+                    return Err(Refused::Bad("a chunk's positions are none, not ascending or outside of it"));
+                }
+                Content::Positions(positions)
+            };
+            each(index, content)?;
+        }
+        nothing_left(rest)
+    }
+
+    /// Checks everything against the structure of the layer it is for.
+    ///
+    /// # Errors
+    /// [`Refused::Bad`].
+    pub fn check(&self, geometry: Geometry) -> Result<(), Refused> {
+        if self.to > geometry.chunks() {
+            return Err(Refused::Bad("its range of chunks ends beyond the layer"));
+        }
+        self.each_chunk(geometry, |_, _| Ok(()))
+    }
+
+    /// Writes the chunks into the layer, which has nothing in this range yet.
+    ///
+    /// # Errors
+    /// As [`Bits::check`], and [`Error::OutOfMemory`].
+    pub fn write_to(&self, layer: &mut Layer) -> Result<(), Refused> {
+        self.each_chunk(layer.geometry(), |index, content| {
+            content.write(layer.make_chunk(index)?);
+            Ok(())
+        })
+    }
+
+    /// Whether the layer holds exactly this in the range.
+    ///
+    /// # Errors
+    /// As [`Bits::check`].
+    pub fn equals(&self, layer: &Layer) -> Result<bool, Refused> {
+        let mut buffer = [[0; 8]; 64];
+        let mut equal = true;
+        let mut stored = holding_bits(layer, self.from, self.to);
+        self.each_chunk(layer.geometry(), |index, content| {
+            equal = equal
+                && stored.next().is_some_and(|(at, lines)| {
+                    let read = &mut buffer[..lines.len()];
+                    at == index && {
+                        content.write(read);
+                        read == lines
+                    }
+                });
+            Ok(())
+        })?;
+        Ok(equal && stored.next().is_none())
+    }
+}
+
+impl Content<'_> {
+    /// Makes the chunk hold exactly this.
+    fn write(&self, chunk: &mut [Line]) {
+        match self {
+            Content::Raw(bytes) => {
+                for (word, bytes) in chunk.as_flattened_mut().iter_mut().zip(bytes.as_chunks::<8>().0) {
+                    *word = u64::from_le_bytes(*bytes);
+                }
+            }
+            Content::Positions(positions) => {
+                chunk.fill([0; 8]);
+                let bits = places_mut(chunk);
+                for position in *positions {
+                    if let Some(mut bit) = bits.get_mut(usize::from(u16::from_le_bytes(*position))) {
+                        *bit = true;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The chunks of a range that hold a bit, ascending; those that were made and are all zero are passed over.
+pub fn holding_bits(layer: &Layer, from: u32, to: u32) -> impl Iterator<Item = (u32, &[Line])> {
+    layer
+        .made_from(from)
+        .take_while(move |&index| index < to)
+        .filter_map(|index| Some((index, layer.chunk(index)?)))
+        .filter(|(_, lines)| lines.as_flattened().iter().any(|&word| word != 0))
+}
+
+/// A record being written.
+struct Writer(Vec<u8>);
+
+impl Writer {
+    /// Reserves `body` bytes for the body at once, so that no write after it can fail.
+    fn new(kind: u8, id: [u8; 8], changes: u64, body: usize) -> Result<Writer, Refused> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(BODY_AT + body + SUM).map_err(|_| Error::OutOfMemory)?;
+        bytes.extend(MAGIC);
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend([kind, 0]);
+        bytes.extend([0; 4]);
+        bytes.extend(id);
+        bytes.extend(changes.to_le_bytes());
+        Ok(Writer(bytes))
+    }
+
+    fn put<const N: usize>(&mut self, bytes: [u8; N]) -> &mut Writer {
+        self.0.extend(bytes);
+        self
+    }
+
+    /// Fills in the length and appends the checksum.
+    fn finish(mut self) -> Vec<u8> {
+        // At most MAX_RECORD: what is written is bounded by the callers.
+        let length = (self.0.len() + SUM) as u32;
+        self.0[12..16].copy_from_slice(&length.to_le_bytes());
+        let sum = xxh3_64(&self.0);
+        self.0.extend(sum.to_le_bytes());
+        self.0
+    }
+}
+
+/// The filter record.
+///
+/// # Errors
+/// [`Error::OutOfMemory`], as all writers here.
+pub fn write_filter(head: &Head, changes: u64) -> Result<Vec<u8>, Refused> {
+    let mut record = Writer::new(KIND_FILTER, head.id, changes, 24 + 16)?;
+    let scaling = if head.expansion == 0 { FLAG_NON_SCALING } else { 0 };
+    let keyed = if head.key.is_some() { FLAG_KEYED } else { 0 };
+    record.put((scaling | keyed).to_le_bytes()).put(head.expansion.to_le_bytes());
+    record.put(head.rate.to_le_bytes()).put(head.capacity.to_le_bytes());
+    if let Some(key) = head.key {
+        record.put(key);
+    }
+    Ok(record.finish())
+}
+
+/// The record of layer `number`.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+pub fn write_layer(head: &Head, changes: u64, number: u16, plan: Plan) -> Result<Vec<u8>, Refused> {
+    let mut record = Writer::new(KIND_LAYER, head.id, changes, 32)?;
+    let family = if head.key.is_some() { FAMILY_SIPHASH } else { FAMILY_MURMUR3 };
+    record.put(number.to_le_bytes()).put([LAYOUT_ONE_BIT, family, 1, plan.size.spread]);
+    record.put(u16::from(plan.size.bits).to_le_bytes()).put(plan.size.lines.to_le_bytes());
+    record.put(plan.capacity.to_le_bytes()).put(plan.rate.to_le_bytes());
+    Ok(record.finish())
+}
+
+/// A bits record of layer `number` from chunk `from` on, as far as `to` and 1 MiB allow; and where its range ends.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+pub fn write_bits(
+    head: &Head,
+    changes: u64,
+    number: u16,
+    layer: &Layer,
+    from: u32,
+    to: u32,
+) -> Result<(u32, Vec<u8>), Refused> {
+    /// Layer, reserved, from, to, present.
+    const FIXED: usize = 16;
+    /// Index and number of positions.
+    const CHUNK_FIXED: usize = 6;
+    /// Bytes of each chunk as positions or raw, whichever is shorter.
+    fn content(lines: &[Line]) -> (usize, usize) {
+        let count = places(lines).count_ones();
+        (count, (count * 2).min(size_of_val(lines)))
+    }
+
+    // Measured first, so that the record is reserved at its true size: most are far below 1 MiB.
+    let mut body = FIXED;
+    let mut end = to;
+    let mut present = 0u32;
+    for (index, lines) in holding_bits(layer, from, to) {
+        let chunk = CHUNK_FIXED + content(lines).1;
+        if BODY_AT + body + chunk + SUM > MAX_RECORD {
+            end = index;
+            break;
+        }
+        body += chunk;
+        present += 1;
+    }
+    let mut record = Writer::new(KIND_BITS, head.id, changes, body)?;
+    record.put(number.to_le_bytes()).put([0, 0]);
+    record.put(from.to_le_bytes()).put(end.to_le_bytes()).put(present.to_le_bytes());
+    for (index, lines) in holding_bits(layer, from, end) {
+        record.put(index.to_le_bytes());
+        let (count, _) = content(lines);
+        if count * 2 < size_of_val(lines) {
+            // A chunk has 32,768 places: both numbers fit.
+            record.put((count as u16).to_le_bytes());
+            for position in places(lines).iter_ones() {
+                record.put((position as u16).to_le_bytes());
+            }
+        } else {
+            record.put(RAW.to_le_bytes());
+            for word in lines.as_flattened() {
+                record.put(word.to_le_bytes());
+            }
+        }
+    }
+    Ok((end, record.finish()))
+}
+
+/// The end record: items of each layer, oldest first.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+pub fn write_end(head: &Head, changes: u64, items: &[u64]) -> Result<Vec<u8>, Refused> {
+    let mut record = Writer::new(KIND_END, head.id, changes, 8 + 8 * items.len())?;
+    // At most 128 layers.
+    record.put((items.len() as u16).to_le_bytes()).put([0; 6]);
+    for count in items {
+        record.put(count.to_le_bytes());
+    }
+    Ok(record.finish())
+}

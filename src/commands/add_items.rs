@@ -1,0 +1,209 @@
+//! Adding items: what BF.ADD and BF.MADD share. Filters are made and grow here, and others are told of what changed.
+//!
+//! What replicas and the AOF get is what changed, spelt out, in the order in which it happened: the records of a filter
+//! that was made, the items that were new, the record of each further layer. So both sides end with the same bits,
+//! whatever their defaults, releases, limits or random keys, and only the server that makes a layer computes its size.
+
+use super::errors::Error;
+use super::{keys, limits};
+use crate::bloom;
+use crate::bloom::chain::{Chain, Head, Room, Stop};
+use crate::bloom::layer::GROUP;
+use crate::codec::filter::{Filter, next_layer_record};
+use crate::config;
+use crate::host::ctx::random_bytes;
+use crate::host::key::KeyMut;
+use crate::host::{Ctx, Str};
+use crate::keytype::FILTER;
+
+/// Whether the call tells what has happened elsewhere (a primary, an AOF), and may not be refused.
+pub fn is_trusted(ctx: Ctx<'_>) -> bool {
+    let flags = ctx.flags();
+    flags.replicated() || flags.loading()
+}
+
+/// Makes an empty filter, to be put into the key `name`, and tells replicas and the AOF.
+///
+/// # Errors
+/// [`Error::Core`] or [`Error::OverMemory`]; nobody was told then.
+pub fn make(ctx: Ctx<'_>, name: Str<'_>, head: Head) -> Result<Box<Filter>, Error> {
+    let plan = head.plan()?;
+    if !is_trusted(ctx) {
+        limits::check(ctx, 64 * plan.size.lines)?;
+    }
+    let filter = Filter::Whole(Chain::new(head, plan)?);
+    let mut records = Vec::new();
+    for record in filter.records() {
+        records.extend(record?.1);
+    }
+    ctx.replicate_record(c"BF.LOADCHUNK", name, 1, &records);
+    Ok(Box::new(filter))
+}
+
+/// The adds of one command to one key.
+struct Adding<'a> {
+    ctx: Ctx<'a>,
+    name: Str<'a>,
+    /// Items that were new, and that nobody was told of yet.
+    untold: Vec<Str<'a>>,
+    made: bool,
+    changed: bool,
+    /// A growth that was refused stays so for the rest of the command: asking again costs more than the adds.
+    refused: Option<Error>,
+}
+
+impl<'a> Adding<'a> {
+    /// Opens the key, made with the defaults if it is missing, has `add` add to it, and tells.
+    fn run(
+        ctx: Ctx<'a>,
+        name: Str<'a>,
+        items: &[Str<'a>],
+        add: impl FnOnce(&mut Self, &mut Chain) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut adding = Adding { ctx, name, untold: Vec::new(), made: false, changed: false, refused: None };
+        // SAFETY: the only key that is open, and nothing deletes it until it is closed below.
+        let mut key = unsafe { KeyMut::open(ctx, name) };
+        if keys::filter_mut(&mut key)?.is_none() {
+            let config::Defaults { error_rate: rate, capacity, expansion } = config::defaults();
+            let filter = make(ctx, name, Head { id: random_bytes(), rate, capacity, expansion, key: None })?;
+            key.set(&FILTER, filter);
+            adding.made = true;
+        }
+        let Some(chain) = keys::filter_mut(&mut key)? else { return Err(Error::NotFound) };
+        let added = add(&mut adding, chain);
+        drop(key);
+        adding.tell(items);
+        added
+    }
+
+    /// Notes that an item was new.
+    #[inline]
+    fn note(&mut self, item: Str<'a>) {
+        self.changed = true;
+        self.untold.push(item);
+    }
+
+    /// Makes room for the item that `stop` kept out, or says why not; how it is to be tried again.
+    fn make_room(&mut self, chain: &mut Chain, stop: Stop) -> Result<Room, Error> {
+        if stop == Stop::OutOfMemory {
+            return Err(bloom::error::Error::OutOfMemory.into());
+        }
+        if let Some(refused) = &self.refused {
+            return Err(refused.clone());
+        }
+        let trusted = is_trusted(self.ctx);
+        if chain.is_non_scaling() {
+            return if trusted { Ok(Room::Exceeded) } else { Err(Error::Full) };
+        }
+        match self.grow(chain, trusted) {
+            Ok(()) => Ok(Room::Kept),
+            // A replica may not refuse what its primary took: then the newest layer takes it.
+            Err(_) if trusted => Ok(Room::Exceeded),
+            Err(error) => {
+                self.refused = Some(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    /// Appends a layer, and tells of it after the items before it.
+    fn grow(&mut self, chain: &mut Chain, trusted: bool) -> Result<(), Error> {
+        let plan = chain.plan_next()?;
+        if !trusted {
+            limits::check(self.ctx, chain.full_bytes_with(plan))?;
+        }
+        let (iterator, record) = next_layer_record(chain, plan)?;
+        chain.grow(plan)?;
+        self.changed = true;
+        self.tell_untold();
+        self.ctx.replicate_record(c"BF.LOADCHUNK", self.name, iterator.cast_signed(), &record);
+        Ok(())
+    }
+
+    /// Sends the items noted so far.
+    fn tell_untold(&mut self) {
+        if self.untold.is_empty() {
+            return;
+        }
+        let command = if self.untold.len() == 1 { c"BF.ADD" } else { c"BF.MADD" };
+        self.untold.insert(0, self.name);
+        self.ctx.replicate(command, &self.untold);
+        self.untold.clear();
+    }
+
+    /// Tells everybody, once the key is closed: those who listen may call commands of ours.
+    fn tell(mut self, items: &[Str<'a>]) {
+        if self.untold.len() == items.len() {
+            self.ctx.replicate_verbatim();
+        } else {
+            self.tell_untold();
+        }
+        if self.made || self.changed {
+            self.ctx.signal_modified(self.name);
+        }
+        if self.made {
+            self.ctx.notify(c"bf.reserve", self.name);
+        }
+        if self.changed {
+            self.ctx.notify(c"bf.add", self.name);
+        }
+    }
+}
+
+/// Adds one item to a key and replies whether it was new: BF.ADD.
+///
+/// # Errors
+/// Why it was not added.
+pub fn add_one<'a>(ctx: Ctx<'a>, name: Str<'a>, item: Str<'a>) -> Result<(), Error> {
+    Adding::run(ctx, name, &[item], |adding, chain| {
+        let bytes = item.bytes();
+        let mut room = Room::Kept;
+        let new = loop {
+            match chain.add(bytes, room) {
+                Ok(new) => break new,
+                Err(stop) => room = adding.make_room(chain, stop)?,
+            }
+        };
+        if new {
+            adding.note(item);
+        }
+        ctx.reply_bool(new);
+        Ok(())
+    })
+}
+
+/// Adds items to a key and replies an array of answers, an error too in its item's place: BF.MADD.
+///
+/// # Errors
+/// What concerns the key as a whole.
+pub fn add_many<'a>(ctx: Ctx<'a>, name: Str<'a>, items: &[Str<'a>]) -> Result<(), Error> {
+    Adding::run(ctx, name, items, |adding, chain| {
+        // One more than the items: the key's name is put before them.
+        adding.untold.try_reserve_exact(items.len() + 1).map_err(|_| bloom::error::Error::OutOfMemory)?;
+        ctx.reply_array(items.len());
+        let mut room = Room::Kept;
+        let mut rest = items;
+        while !rest.is_empty() {
+            let group = &rest[..rest.len().min(GROUP)];
+            let added = chain.add_group(&keys::bytes_of(group)[..group.len()], room);
+            for (i, item) in group.iter().take(added.done).enumerate() {
+                let new = added.new >> i & 1 == 1;
+                ctx.reply_bool(new);
+                if new {
+                    adding.note(*item);
+                }
+            }
+            rest = &rest[added.done..];
+            if let Some(stop) = added.stop {
+                match adding.make_room(chain, stop) {
+                    Ok(more) => room = more,
+                    Err(error) => {
+                        ctx.reply_error(error);
+                        rest = &rest[1..];
+                    }
+                }
+            }
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,47 @@
+//! `BF.MEXISTS key item [item …]`
+//!
+//! Reply: an array with one element for each item, as BF.EXISTS answers it.
+//!
+//! Complexity: O(n · k · l) for n items, k bits an item and l layers. Items are hashed, fetched from memory and tested in
+//! groups, so many items in one command cost far less than as many commands. As RedisBloom's BF.MEXISTS, except that a
+//! key of another type is an error.
+
+use super::errors::Error;
+use super::keys;
+use crate::bloom::layer::GROUP;
+use crate::host::key::Key;
+use crate::host::load::{Access, Arg, Command, Info, Kind};
+use crate::host::{Ctx, Str};
+
+/// The command.
+pub struct MExists;
+
+impl Command for MExists {
+    type Error = Error;
+
+    const INFO: Info = Info {
+        name: c"BF.MEXISTS",
+        arity: -3,
+        access: Access::Read,
+        fast: true,
+        summary: c"Tells which items may be in a Bloom filter",
+        complexity: c"O(n * k * l), where n is the number of items, k of bits an item and l of layers",
+        since: c"0.1.0",
+        args: &[Arg::one(c"key", Kind::Key), Arg::many(c"item", Kind::String)],
+    };
+
+    fn run(ctx: Ctx<'_>, args: &[Str<'_>]) -> Result<(), Error> {
+        let [name, items @ ..] = args else { return Ok(()) };
+        // SAFETY: the only key that is open.
+        let key = unsafe { Key::open(ctx, *name) };
+        let filter = keys::filter(&key)?;
+        ctx.reply_array(items.len());
+        for group in items.chunks(GROUP) {
+            let found = filter.map_or(0, |filter| filter.contains_group(&keys::bytes_of(group)[..group.len()]));
+            for i in 0..group.len() {
+                ctx.reply_bool(found >> i & 1 == 1);
+            }
+        }
+        Ok(())
+    }
+}

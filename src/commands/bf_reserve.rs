@@ -1,0 +1,67 @@
+//! `BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING]`
+//!
+//! Makes an empty filter. `error_rate`, from 1e-12 to below 1: the false-positive rate after `capacity` adds that were
+//! answered 1 (and, in a scaling filter, ever after). `capacity`: from 1 as far as memory goes. EXPANSION: how many
+//! times larger each further layer is, 1 to 32768, 2 unless configured; 0 means NONSCALING: one layer, full after
+//! `capacity` items. Options in any order and case, each once.
+//!
+//! Reply: OK. Errors: `ERR item exists`; a bad argument, naming its range; a filter that memory could never hold, naming
+//! both figures. Nothing is made then.
+//!
+//! Complexity: O(1): chunks are made when they are first written. As RedisBloom's BF.RESERVE, except that unknown words
+//! and repeated options are refused.
+
+use super::add_items::make;
+use super::args::{self, ReserveOptions};
+use super::errors::Error;
+use crate::bloom::chain::Head;
+use crate::config;
+use crate::host::ctx::random_bytes;
+use crate::host::key::KeyMut;
+use crate::host::load::{Access, Arg, Command, Info, Kind};
+use crate::host::{Ctx, Str};
+use crate::keytype::FILTER;
+
+/// The command.
+pub struct Reserve;
+
+impl Command for Reserve {
+    type Error = Error;
+
+    const INFO: Info = Info {
+        name: c"BF.RESERVE",
+        arity: -4,
+        access: Access::Insert,
+        fast: true,
+        summary: c"Makes an empty Bloom filter",
+        complexity: c"O(1)",
+        since: c"0.1.0",
+        args: &[
+            Arg::one(c"key", Kind::Key),
+            Arg::one(c"error_rate", Kind::Double),
+            Arg::one(c"capacity", Kind::Integer),
+            Arg::option(c"expansion", Kind::Integer, c"EXPANSION"),
+            Arg::option(c"nonscaling", Kind::Token, c"NONSCALING"),
+        ],
+    };
+
+    fn run(ctx: Ctx<'_>, args: &[Str<'_>]) -> Result<(), Error> {
+        let [name, rate, capacity, options @ ..] = args else { return Ok(()) };
+        let rate = args::error_rate(rate.bytes())?;
+        let capacity = args::capacity(capacity.bytes())?;
+        let options = ReserveOptions::parse(options.iter().map(|word| word.bytes()))?;
+        let expansion = options.expansion.unwrap_or(config::defaults().expansion);
+        // SAFETY: the only key that is open, and nothing deletes it until it is closed below.
+        let mut key = unsafe { KeyMut::open(ctx, *name) };
+        if key.get_mut(&FILTER)?.is_some() {
+            return Err(Error::Exists);
+        }
+        let filter = make(ctx, *name, Head { id: random_bytes(), rate, capacity, expansion, key: None })?;
+        key.set(&FILTER, filter);
+        drop(key);
+        ctx.signal_modified(*name);
+        ctx.notify(c"bf.reserve", *name);
+        ctx.reply_simple(c"OK");
+        Ok(())
+    }
+}

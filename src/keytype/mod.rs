@@ -1,0 +1,57 @@
+//! The data type `bloomgate`: what the server calls for a value of ours.
+//!
+//! The home of `extern "C"`. Each callback turns the server's pointer into a [`Filter`], does one thing with it, and
+//! gives the server what it asks for; the order and bytes of what is saved are the codec's.
+
+mod aof;
+mod memory;
+mod rdb;
+
+use std::ffi::{c_int, c_void};
+
+use crate::codec::filter::Filter;
+use crate::codec::record::VERSION;
+use crate::host::key::DataType;
+use crate::host::{Ctx, raw};
+
+/// The type, as its values are opened by commands.
+pub static FILTER: DataType<Filter> = DataType::new(c"bloomgate");
+
+/// The number of the saved format: the highest version of records that a reader must know.
+const ENCODING: c_int = VERSION as c_int;
+
+/// The version of the table of callbacks up to `copy` and `free_effort`, which 6.2 knows; later servers take it too.
+const METHODS_VERSION: u64 = 3;
+
+/// Creates the type. Errors: the text for the log.
+pub fn create(ctx: Ctx<'_>) -> Result<(), String> {
+    // SAFETY: a struct of integers and nullable function pointers, for all of which zero is a value.
+    let none: raw::RedisModuleTypeMethods = unsafe { std::mem::zeroed() };
+    let methods = raw::RedisModuleTypeMethods {
+        version: METHODS_VERSION,
+        rdb_load: Some(rdb::load),
+        rdb_save: Some(rdb::save),
+        aof_rewrite: Some(aof::rewrite),
+        mem_usage: Some(memory::usage),
+        free: Some(memory::free),
+        free_effort: Some(memory::free_effort),
+        copy: Some(memory::copy),
+        digest: Some(memory::digest),
+        ..none
+    };
+    // SAFETY: the context is OnLoad's; the callbacks take and give boxed filters.
+    unsafe { FILTER.create(ctx, ENCODING, methods) }
+}
+
+/// The filter behind the server's pointer.
+///
+/// # Safety
+/// `value` is a value of this type, neither freed nor changed during `'a`.
+unsafe fn filter<'a>(value: *const c_void) -> &'a Filter {
+    // SAFETY: a value of this type is a pointer from `Box::<Filter>::into_raw`; the rest is the caller's promise.
+    unsafe { &*value.cast::<Filter>() }
+}
+
+/// What the callbacks that cannot report an error do when a record cannot be written for lack of memory: end the
+/// process, which mostly is a saving child. A file without the record would have lost a filter in silence.
+const CANNOT_SAVE: &str = "no memory for a record of at most 1 MiB: a file without it would lose the filter";
