@@ -144,7 +144,9 @@ fn fill(settings: &Settings, filter: Filter, running: &mut [Running]) -> Result<
         fill_slices(settings, running, &keys, first_single..filter.items, 1, &mut by_one)?;
     }
     for one in running {
-        let _: u64 = one.server.ask("DEL", &keys[1..])?;
+        for key in &keys[1..] {
+            let _: u64 = one.server.ask("DEL", &[key])?;
+        }
     }
     Ok(vec![by_many, by_one])
 }

@@ -41,7 +41,7 @@ impl Report {
         report.paragraph(&format!("Modules: {}.", loaded.join(", ")))?;
         if settings.peer_is_missing() {
             report.paragraph(
-                "**RedisBloom is missing from this run**: its columns are not there. `make peers` fetches it, or \
+                "**RedisBloom is missing from this run**: its columns are not there. `make test-all` fetches it, or \
                  BLOOMGATE_PEER names its redisbloom.so.",
             )?;
         }
