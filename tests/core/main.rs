@@ -1,1 +1,8 @@
 //! Tests of the pure core: no server, no network.
+
+mod accuracy;
+mod against_twin;
+mod growth;
+mod laws;
+mod memory;
+mod twin;

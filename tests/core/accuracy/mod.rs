@@ -1,0 +1,1 @@
+//! False-positive rates.
