@@ -3,6 +3,8 @@
 use bloomgate::bloom::chain::{Chain, Head, Room, Stop};
 use bloomgate::bloom::layer::Layer;
 
+use crate::accuracy::measure::classic_bytes;
+
 fn chain(rate: f64, capacity: u64, expansion: u32, key: Option<[u8; 16]>) -> Chain {
     let head = Head { id: [1; 8], rate, capacity, expansion, key };
     Chain::new(head, head.plan().unwrap()).unwrap()
@@ -70,11 +72,6 @@ fn bytes_are_what_was_allocated() {
     }
 }
 
-/// Bits in a layer at the classic formula's best, in bytes.
-fn classic(capacity: u64, rate: f64) -> f64 {
-    capacity as f64 * -rate.ln() / std::f64::consts::LN_2.powi(2) / 8.0
-}
-
 #[test]
 fn large_filters_take_little_more_than_the_classic_formula() {
     for capacity in [10_000, 12_345, 100_000, 1_000_000, 50_000_000, 5_000_000_000] {
@@ -82,7 +79,7 @@ fn large_filters_take_little_more_than_the_classic_formula() {
             [(0.05, 1.06), (0.01, 1.06), (1e-3, 1.06), (1e-4, 1.06), (1e-5, 1.06), (1e-6, 1.06), (1e-9, 1.1)]
         {
             let filter = chain(rate, capacity, 0, None);
-            let ratio = filter.lines() as f64 * 64.0 / classic(capacity, rate);
+            let ratio = filter.lines() as f64 * 64.0 / classic_bytes(capacity, rate);
             assert!(ratio <= most, "{capacity} at {rate}: {ratio:.4}");
         }
     }
