@@ -5,4 +5,5 @@ mod against_twin;
 mod growth;
 mod laws;
 mod memory;
+mod oom;
 mod twin;
