@@ -175,8 +175,9 @@ impl<const S: usize> Lines<S> {
 pub trait Places {
     /// `place = x >> SHIFT`, so `2^(64 − SHIFT)` places a line.
     const SHIFT: u32;
-    /// Whether the place was ever set.
-    fn is_set(line: &Line, place: usize) -> bool;
+    /// A word whose lowest bit says whether the place was ever set. The other bits mean nothing: so the words of several
+    /// places can be combined before anything is decided.
+    fn test(line: &Line, place: usize) -> u64;
     /// Sets the place.
     fn set(line: &mut Line, place: usize);
 }
@@ -188,8 +189,8 @@ impl Places for OneBit {
     const SHIFT: u32 = 64 - LINE_PLACES.ilog2();
 
     #[inline]
-    fn is_set(line: &Line, place: usize) -> bool {
-        line[place / 64 % LINE_WORDS] >> (place % 64) & 1 == 1
+    fn test(line: &Line, place: usize) -> u64 {
+        line[place / 64 % LINE_WORDS] >> (place % 64)
     }
 
     #[inline]
@@ -198,13 +199,19 @@ impl Places for OneBit {
     }
 }
 
-/// The places of an item in the order in which they are used, without end.
+/// The places of an item, four at a time, without end: place `i` is in line `i mod s′`.
+///
+/// Four draws that each jump over the other three, so that no multiplication waits for the one before.
 #[inline]
-pub fn places<P: Places>(hash: Hash) -> impl Iterator<Item = usize> {
-    let mut x = hash.h2;
+pub fn places<P: Places>(hash: Hash) -> impl Iterator<Item = [usize; 4]> {
+    const C2: u64 = C.wrapping_mul(C);
+    const C3: u64 = C2.wrapping_mul(C);
+    const C4: u64 = C3.wrapping_mul(C);
+    let mut x = [C, C2, C3, C4].map(|power| hash.h2.wrapping_mul(power));
     std::iter::repeat_with(move || {
-        x = x.wrapping_mul(C);
-        (x >> P::SHIFT) as usize
+        let four = x.map(|x| (x >> P::SHIFT) as usize);
+        x = x.map(|x| x.wrapping_mul(C4));
+        four
     })
 }
 
@@ -219,7 +226,12 @@ mod tests {
         let hash = Murmur3.hash(item.as_bytes());
         let spot = geometry.spot(hash);
         let used = geometry.lines_at::<S>(spot).indexes().to_vec();
-        (spot.chunk, geometry.chunk_lines(spot.chunk), used, places::<OneBit>(hash).take(bits.into()).collect())
+        (
+            spot.chunk,
+            geometry.chunk_lines(spot.chunk),
+            used,
+            places::<OneBit>(hash).flatten().take(bits.into()).collect(),
+        )
     }
 
     #[test]

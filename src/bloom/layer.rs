@@ -2,7 +2,7 @@
 
 use super::chunks::{Store, View, prefetch};
 use super::error::Error;
-use super::geometry::{Geometry, LINE_WORDS, Line, Lines, MAX_SPREAD, OneBit, Places, places};
+use super::geometry::{Geometry, LINE_WORDS, Line, Lines, MAX_SPREAD, OneBit, Places, Spot, places};
 use super::hash::Hash;
 use super::sizing::{self, Size};
 
@@ -176,25 +176,14 @@ impl Layer {
         by_spread!(self.geometry, S => self.probe_in::<OneBit, S>(hashes, wanted))
     }
 
-    /// Asks the processor for the lines of the `wanted` items of a group.
-    #[inline]
-    pub fn prefetch_group(&self, hashes: &[Hash; GROUP], wanted: Mask) {
-        by_spread!(self.geometry, S => self.prefetch_group_in::<S>(hashes, wanted));
-    }
-
     fn contains_in<P: Places, const S: usize>(&self, hash: Hash) -> bool {
-        let spot = self.geometry.spot(hash);
-        match self.store.view(self.geometry).chunk(spot.chunk) {
-            Some(chunk) => all_set::<P, S>(chunk, &self.geometry.lines_at(spot), hash, self.geometry.bits()),
-            None => false,
-        }
+        let lines = self.lines_of::<S>(&self.store.view(self.geometry), self.geometry.spot(hash));
+        all_set::<P, S>(&lines, hash, self.geometry.bits())
     }
 
     fn prefetch_in<const S: usize>(&self, hash: Hash) {
-        let spot = self.geometry.spot(hash);
-        if let Some(chunk) = self.store.view(self.geometry).chunk(spot.chunk) {
-            prefetch_lines::<S>(chunk, &self.geometry.lines_at(spot));
-        }
+        let lines = self.lines_of::<S>(&self.store.view(self.geometry), self.geometry.spot(hash));
+        lines.into_iter().for_each(|line| prefetch(line));
     }
 
     fn insert_in<P: Places, const S: usize>(&mut self, hash: Hash) -> Result<bool, Error> {
@@ -204,10 +193,10 @@ impl Layer {
         let chunk = self.store.make(self.geometry, spot.chunk)?;
         // Tested before anything is written: an add that changes nothing must not dirty a page that a saving child
         // shares with us.
-        if all_set::<P, S>(chunk, &lines, hash, bits) {
+        if all_set::<P, S>(&in_chunk(chunk, &lines), hash, bits) {
             return Ok(false);
         }
-        for (i, place) in places::<P>(hash).take(usize::from(bits)).enumerate() {
+        for (i, place) in places::<P>(hash).flatten().take(usize::from(bits)).enumerate() {
             if let Some(line) = chunk.get_mut(lines.of_place(i) as usize) {
                 P::set(line, place);
             }
@@ -215,45 +204,34 @@ impl Layer {
         Ok(true)
     }
 
+    /// Three passes over the group, so that each one's memory is on its way before the next one needs it: first the
+    /// pointers of the chunks, then the lines, then the test.
     fn probe_in<P: Places, const S: usize>(&self, hashes: &[Hash; GROUP], wanted: Mask) -> Mask {
         let view = self.store.view(self.geometry);
-        let chunks = self.fetch::<S>(&view, hashes, wanted);
-        let mut found = 0;
-        for i in items_of(wanted) {
-            if let (Some(chunk), lines) = &chunks[i] {
-                found |= u64::from(all_set::<P, S>(chunk, lines, hashes[i], self.geometry.bits())) << i;
-            }
-        }
-        found
-    }
-
-    fn prefetch_group_in<const S: usize>(&self, hashes: &[Hash; GROUP], wanted: Mask) {
-        self.fetch::<S>(&self.store.view(self.geometry), hashes, wanted);
-    }
-
-    /// First the pointers of all wanted chunks, then their lines: each step's memory is on its way before the next
-    /// step needs it.
-    #[inline]
-    fn fetch<'a, const S: usize>(
-        &self,
-        view: &View<'a>,
-        hashes: &[Hash; GROUP],
-        wanted: Mask,
-    ) -> [(Option<&'a [Line]>, Lines<S>); GROUP] {
-        let mut spots = [Default::default(); GROUP];
+        let mut spots = [Spot::default(); GROUP];
         for i in items_of(wanted) {
             spots[i] = self.geometry.spot(hashes[i]);
             view.prefetch(spots[i].chunk);
         }
-        let mut chunks = [(None, Lines::default()); GROUP];
+        let mut lines = [[&NOTHING; S]; GROUP];
         for i in items_of(wanted) {
-            if let Some(chunk) = view.chunk(spots[i].chunk) {
-                let lines = self.geometry.lines_at(spots[i]);
-                prefetch_lines(chunk, &lines);
-                chunks[i] = (Some(chunk), lines);
-            }
+            lines[i] = self.lines_of(&view, spots[i]);
+            lines[i].into_iter().for_each(|line| prefetch(line));
         }
-        chunks
+        let mut found = 0;
+        for i in items_of(wanted) {
+            found |= Mask::from(all_set::<P, S>(&lines[i], hashes[i], self.geometry.bits())) << i;
+        }
+        found
+    }
+
+    /// The lines that an item's places are in, by `place number mod S`; empty ones where the chunk is missing.
+    #[inline]
+    fn lines_of<'a, const S: usize>(&self, view: &View<'a>, spot: Spot) -> [&'a Line; S] {
+        match view.chunk(spot.chunk) {
+            Some(chunk) => in_chunk(chunk, &self.geometry.lines_at(spot)),
+            None => [&NOTHING; S],
+        }
     }
 }
 
@@ -276,17 +254,35 @@ pub fn items_of(mut mask: Mask) -> impl Iterator<Item = usize> {
     })
 }
 
+/// A line without a bit set.
+static NOTHING: Line = [0; LINE_WORDS];
+
+/// The lines themselves, by `place number mod S`.
 #[inline]
-fn prefetch_lines<const S: usize>(chunk: &[Line], lines: &Lines<S>) {
-    for &line in lines.indexes() {
-        prefetch(chunk.as_ptr().wrapping_add(line as usize));
-    }
+fn in_chunk<'a, const S: usize>(chunk: &'a [Line], lines: &Lines<S>) -> [&'a Line; S] {
+    std::array::from_fn(|i| chunk.get(lines.of_place(i) as usize).unwrap_or(&NOTHING))
 }
 
-/// Whether the item's places are all set, in the lines of the chunk that are its own.
+/// Whether the item's places are all set.
+///
+/// Four at a time without a branch: of an item that is not there, each place is set about every second time, so a branch
+/// a place would be mispredicted more often than not.
 #[inline]
-fn all_set<P: Places, const S: usize>(chunk: &[Line], lines: &Lines<S>, hash: Hash, bits: u8) -> bool {
-    const NOTHING: Line = [0; LINE_WORDS];
-    let lines: [&Line; S] = std::array::from_fn(|j| chunk.get(lines.of_place(j) as usize).unwrap_or(&NOTHING));
-    places::<P>(hash).take(usize::from(bits)).enumerate().all(|(i, place)| P::is_set(lines[i % S], place))
+fn all_set<P: Places, const S: usize>(lines: &[&Line; S], hash: Hash, bits: u8) -> bool {
+    let mut i = 0;
+    for four in places::<P>(hash) {
+        let test = |j: usize| P::test(lines[(i + j) % S], four[j]);
+        let all = match usize::from(bits) - i {
+            0 => return true,
+            1 => return test(0) & 1 == 1,
+            2 => return test(0) & test(1) & 1 == 1,
+            3 => return test(0) & test(1) & test(2) & 1 == 1,
+            _ => test(0) & test(1) & test(2) & test(3),
+        };
+        if all & 1 == 0 {
+            return false;
+        }
+        i += 4;
+    }
+    true
 }

@@ -24,7 +24,8 @@ pub unsafe extern "C" fn save(io: *mut raw::RedisModuleIO, value: *mut c_void) {
     for record in filter.records() {
         write(&record.expect(CANNOT_SAVE).1);
     }
-    write(&[]);
+    // An empty string, and not an empty slice: 6.2 looks at the byte where short strings end.
+    write(c"".to_bytes());
 }
 
 /// Reads a value; null if it is not well-formed or cannot be read, and the log says why.

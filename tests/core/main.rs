@@ -6,4 +6,5 @@ mod growth;
 mod laws;
 mod memory;
 mod oom;
+mod sizing;
 mod twin;
