@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bloomgate::bloom::chain::{Added, Chain, Head, Room, Stop};
 use bloomgate::bloom::error::Error;
-use bloomgate::bloom::layer::{GROUP, Plan};
+use bloomgate::bloom::layer::{GROUP, Layer, Plan};
 use bloomgate::bloom::sizing::Size;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -182,5 +182,37 @@ fn a_head_or_plan_that_breaks_a_rule_is_refused() {
     {
         let (lines, bits, spread) = size;
         assert!(refused(good, Plan { size: Size { lines, bits, spread }, ..plan }), "{size:?}");
+    }
+}
+
+/// What a loaded value may state and no command makes.
+#[test]
+fn rates_at_the_ends_of_their_range_do_not_hang_or_overflow() {
+    for rate in [f64::from_bits(1), f64::MIN_POSITIVE, 1e-300, 1e-18, 1.0 - f64::EPSILON / 2.0] {
+        for capacity in [1, 1000, 1 << 40, u64::MAX] {
+            let size = Size { lines: 1, bits: 1, spread: 1 };
+            let head = Head { id: [0; 8], rate, capacity, expansion: 2, key: None };
+            let mut chain = Chain::new(head, Plan { capacity, rate, size }).unwrap();
+            for _ in 0..20 {
+                if let Ok(plan) = chain.plan_next() {
+                    let refused = chain.grow(plan).err();
+                    assert!(matches!(refused, None | Some(Error::Malformed(_))), "{rate} {capacity} {refused:?}");
+                }
+            }
+        }
+    }
+}
+
+/// A chunk beyond the last one is none, whoever asks.
+#[test]
+fn chunks_beyond_the_last() {
+    for lines in [1, 64, 65, 64 * 513, 1 << 34] {
+        let plan = Plan { capacity: 1, rate: 0.01, size: Size { lines, bits: 1, spread: 1 } };
+        let mut layer = Layer::new(plan).unwrap();
+        for chunk in [layer.geometry().chunks(), layer.geometry().chunks() + 600, u32::MAX] {
+            assert!(layer.chunk(chunk).is_none());
+            assert!(matches!(layer.make_chunk(chunk), Err(Error::Malformed(_))));
+            assert_eq!(layer.made_from(chunk).count(), 0);
+        }
     }
 }
