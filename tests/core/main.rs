@@ -1,3 +1,10 @@
 //! Tests of the pure core: no server, no network.
 
+mod accuracy;
+mod against_twin;
+mod growth;
+mod laws;
+mod memory;
+mod oom;
 mod sizing;
+mod twin;
