@@ -1,7 +1,7 @@
 //! What well-formed means: the one place where loaders, tests and fuzzers end.
 //!
-//! The structure of each layer (bits, spread, lines, rate, capacity) is checked where a [`Layer`] is made, so no layer
-//! that breaks it can exist; this checks what holds of a filter as a whole. Nothing is demanded of items against
+//! The structure of each layer (bits, spread, lines, rate, capacity) is checked where a [`Layer`] is made, or its plan is
+//! read, so no layer that breaks it can exist; this checks what holds of a filter as a whole. Nothing is demanded of items against
 //! capacity or bits, and no size is computed again: a later release may size layers differently.
 
 use super::chain::{Head, MAX_EXPANSION, MAX_LAYERS};
@@ -30,15 +30,28 @@ pub fn check(head: &Head, layers: &[Layer]) -> Result<(), Error> {
 /// # Errors
 /// [`Error::Malformed`] with the rule that it breaks.
 pub fn check_head(head: &Head) -> Result<(), Error> {
-    // NaN is within no range.
-    if !(head.rate > 0.0 && head.rate < 1.0) {
-        return Err(Error::Malformed("a filter's error rate is above 0 and below 1"));
-    }
-    if head.capacity == 0 {
-        return Err(Error::Malformed("a filter's capacity is at least 1"));
-    }
+    check_rate(head.rate)?;
+    check_capacity(head.capacity)?;
     if head.expansion > MAX_EXPANSION {
         return Err(Error::Malformed("a filter's expansion is at most 32768"));
     }
     Ok(())
+}
+
+/// Checks the error rate of a filter or a layer.
+///
+/// # Errors
+/// [`Error::Malformed`].
+pub fn check_rate(rate: f64) -> Result<(), Error> {
+    // NaN is within no range.
+    if rate > 0.0 && rate < 1.0 { Ok(()) } else { Err(Error::Malformed("an error rate is above 0 and below 1")) }
+}
+
+/// Checks the capacity of a filter or a layer: replies are signed, and 2^34 lines never hold so many at a rate below 1.
+///
+/// # Errors
+/// [`Error::Malformed`].
+pub fn check_capacity(capacity: u64) -> Result<(), Error> {
+    let range = 1..=i64::MAX.cast_unsigned();
+    if range.contains(&capacity) { Ok(()) } else { Err(Error::Malformed("a capacity is from 1 to 2^63 - 1")) }
 }

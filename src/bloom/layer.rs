@@ -33,6 +33,18 @@ impl Plan {
         let size = sizing::choose(capacity, rate).ok_or(Error::TooLarge)?;
         Ok(Plan { capacity, rate, size })
     }
+
+    /// The structure of a layer of this plan.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] with the rule that the plan breaks.
+    pub fn geometry(self) -> Result<Geometry, Error> {
+        super::check::check_capacity(self.capacity)?;
+        super::check::check_rate(self.rate)?;
+        Geometry::new(self.size).ok_or(Error::Malformed(
+            "a layer has 1 to 2^34 lines, 1 to 64 bits an item, and 1, 2, 4 or 8 lines an item, not more than bits",
+        ))
+    }
 }
 
 /// A layer: its plan, what was put in, and its bits.
@@ -66,17 +78,13 @@ impl Layer {
     /// # Errors
     /// [`Error::Malformed`] with the rule that the plan breaks.
     pub fn new(plan: Plan) -> Result<Layer, Error> {
-        if plan.capacity == 0 {
-            return Err(Error::Malformed("a layer's capacity is at least 1"));
-        }
-        // NaN is within no range.
-        if !(plan.rate > 0.0 && plan.rate < 1.0) {
-            return Err(Error::Malformed("a layer's error rate is above 0 and below 1"));
-        }
-        let geometry = Geometry::new(plan.size).ok_or(Error::Malformed(
-            "a layer has 1 to 2^34 lines, 1 to 64 bits an item, and 1, 2, 4 or 8 lines an item, not more than bits",
-        ))?;
-        Ok(Layer { geometry, store: Store::default(), capacity: plan.capacity, rate: plan.rate, items: 0 })
+        Ok(Layer {
+            geometry: plan.geometry()?,
+            store: Store::default(),
+            capacity: plan.capacity,
+            rate: plan.rate,
+            items: 0,
+        })
     }
 
     /// What the layer was planned to be.

@@ -252,15 +252,15 @@ const OTHER_FILTER: Refused = Refused::Order(
      delete the key and load a dump from its beginning",
 );
 
+const OTHER_FAMILY: Refused = Refused::Bad("its hash family is not the filter's");
+
 /// What a whole filter makes of a record: only a further layer changes it.
 fn load_into_whole(chain: &mut Chain, iterator: u64, record: Record, source: Source) -> Result<Taken, Refused> {
     match record.body {
         Body::Layer { number, plan, keyed } => {
             let number = usize::from(number);
             let position = layer_position(chain.layers().map(|layer| layer.geometry().chunks()), number);
-            if keyed != chain.head().key.is_some() {
-                return Err(Refused::Bad("its hash family is not the filter's"));
-            }
+            let family_fits = keyed == chain.head().key.is_some();
             if let Source::Client(_) = source {
                 if record.id != chain.head().id {
                     return Err(OTHER_FILTER);
@@ -271,13 +271,16 @@ fn load_into_whole(chain: &mut Chain, iterator: u64, record: Record, source: Sou
             }
             if let Some(own) = chain.layers().nth(number) {
                 return match source {
-                    _ if own.plan() == plan => Ok(Taken::Unchanged),
+                    _ if family_fits && own.plan() == plan => Ok(Taken::Unchanged),
                     Source::Trusted => Ok(Taken::KeptOwnLayer),
                     Source::Client(_) => Err(Refused::Order("the filter has another layer of this number")),
                 };
             }
             if number != chain.layer_count() {
                 return Err(Refused::Order("a layer before this one is missing"));
+            }
+            if !family_fits {
+                return Err(OTHER_FAMILY);
             }
             source.allows(chain.full_bytes_with(plan))?;
             chain.grow(plan)?;
@@ -427,7 +430,7 @@ impl Partial {
 
     fn take_layer(&mut self, number: usize, plan: Plan, keyed: bool, source: Source) -> Result<Taken, Refused> {
         if keyed != self.head.key.is_some() {
-            return Err(Refused::Bad("its hash family is not the filter's"));
+            return Err(OTHER_FAMILY);
         }
         if number + 1 == self.layers.len() && self.next_chunk == 0 {
             let same = self.layers.last().is_some_and(|own| own.plan() == plan);

@@ -152,7 +152,7 @@ impl Counts<'_> {
     }
 }
 
-/// Takes the first `$n` bytes off a slice as one integer; a slice that is too short is refused.
+/// Takes the first `N` bytes off a slice; one that is too short is refused.
 fn take<'a, const N: usize>(bytes: &mut &'a [u8]) -> Result<&'a [u8; N], Refused> {
     let (head, rest) = bytes.split_first_chunk::<N>().ok_or(Refused::Bad("it is shorter than what it announces"))?;
     *bytes = rest;
@@ -293,7 +293,10 @@ fn read_layer<'a>(mut body: &[u8]) -> Result<Body<'a>, Refused> {
     }
     nothing_left(body)?;
     let bits = u8::try_from(bits).map_err(|_| Error::Malformed("a layer has at most 64 bits an item"))?;
-    Ok(Body::Layer { number, plan: Plan { capacity, rate, size: Size { lines, bits, spread } }, keyed })
+    let plan = Plan { capacity, rate, size: Size { lines, bits, spread } };
+    // Here already, so that nobody reckons with numbers out of their ranges.
+    plan.geometry()?;
+    Ok(Body::Layer { number, plan, keyed })
 }
 
 fn read_bits(mut body: &[u8]) -> Result<Bits<'_>, Refused> {
@@ -326,12 +329,16 @@ enum Content<'a> {
 }
 
 impl<'a> Bits<'a> {
-    /// Calls `each` for the chunks that are present, in order, once each was found sound.
+    /// Calls `each` for the chunks that are present, in order, once each was found sound and to lie in a layer of this
+    /// structure.
     fn each_chunk(
         &self,
         geometry: Geometry,
         mut each: impl FnMut(u32, Content<'a>) -> Result<(), Refused>,
     ) -> Result<(), Refused> {
+        if self.to > geometry.chunks() {
+            return Err(Refused::Bad("its range of chunks ends beyond the layer"));
+        }
         let mut rest = self.chunks;
         let mut at_least = self.from;
         for _ in 0..self.present {
@@ -369,9 +376,6 @@ impl<'a> Bits<'a> {
     /// # Errors
     /// [`Refused::Bad`].
     pub fn check(&self, geometry: Geometry) -> Result<(), Refused> {
-        if self.to > geometry.chunks() {
-            return Err(Refused::Bad("its range of chunks ends beyond the layer"));
-        }
         self.each_chunk(geometry, |_, _| Ok(()))
     }
 

@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod against_twin;
+mod codec;
 mod growth;
 mod laws;
 mod memory;
