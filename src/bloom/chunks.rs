@@ -28,9 +28,10 @@ const NODE: usize = 512;
 type Chunk = *mut Line;
 type Node = *mut Chunk;
 
-/// The chunks of one layer. Must be given the same geometry in every call: that of its layer.
+/// The chunks of one layer. It must be given the same geometry in every call, that of its layer, and only chunks which
+/// that has: [`super::layer::Layer`] keeps the two together and lets nobody else at them.
 #[derive(Debug)]
-pub struct Store {
+pub(super) struct Store {
     /// Null, or a chunk, a node or a root: by the number of chunks.
     top: *mut u8,
 }
@@ -41,7 +42,7 @@ unsafe impl Send for Store {}
 unsafe impl Sync for Store {}
 
 /// A store opened for a group of lookups: the depth is decided here once.
-pub struct View<'a> {
+pub(super) struct View<'a> {
     /// The node table of a layer of up to 512 chunks is this one entry.
     single: Node,
     store: &'a Store,

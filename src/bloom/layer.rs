@@ -126,14 +126,17 @@ impl Layer {
 
     /// The lines of a chunk, if it was made.
     pub fn chunk(&self, chunk: u32) -> Option<&[Line]> {
-        self.store.view(self.geometry).chunk(chunk)
+        if chunk < self.geometry.chunks() { self.store.view(self.geometry).chunk(chunk) } else { None }
     }
 
     /// The lines of a chunk, made if missing.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`].
+    /// [`Error::OutOfMemory`]; [`Error::Malformed`] for a chunk beyond the last.
     pub fn make_chunk(&mut self, chunk: u32) -> Result<&mut [Line], Error> {
+        if chunk >= self.geometry.chunks() {
+            return Err(Error::Malformed("a chunk lies within its layer"));
+        }
         self.store.make(self.geometry, chunk)
     }
 

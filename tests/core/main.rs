@@ -1,4 +1,11 @@
 //! Tests of the pure core: no server, no network.
 
+mod accuracy;
+mod against_twin;
 mod codec;
+mod growth;
+mod laws;
+mod memory;
+mod oom;
 mod sizing;
+mod twin;

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod commands;
+mod fixtures;
 mod harness;
 mod limits;
 mod load;
