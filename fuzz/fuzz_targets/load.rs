@@ -22,12 +22,9 @@ fn iterator(choice: u8, filter: &Filter) -> u64 {
 fuzz_target!(|input: &[u8]| {
     let mut rest = input;
     let mut filter: Option<Filter> = None;
-    while let (Some(kind), Some(choice), Some(changes), Some(body)) = (
-        records::byte(&mut rest),
-        records::byte(&mut rest),
-        records::byte(&mut rest),
-        records::take(&mut rest),
-    ) {
+    while let (Some(kind), Some(choice), Some(changes), Some(body)) =
+        (records::byte(&mut rest), records::byte(&mut rest), records::byte(&mut rest), records::take(&mut rest))
+    {
         let bytes = records::record(kind % 6, u8::from(kind >= 240), changes, body);
         let Some(there) = &mut filter else {
             filter = records::read(&bytes).ok();

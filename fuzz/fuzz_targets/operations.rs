@@ -54,7 +54,7 @@ fuzz_target!(|input: &[u8]| {
             3 | 4 => {
                 // One after the other gives the same: pieces of one byte, so that many are equal.
                 let group: Vec<&[u8]> = item.chunks(1).take(GROUP).collect();
-                let twin = match Filter::Whole(chain.try_clone(head.id).expect("memory")) {
+                let twin = match Filter::Whole(chain.try_clone(chain.head().id).expect("memory")) {
                     Filter::Whole(mut twin) => {
                         let new: u32 = group.iter().map(|item| add(&mut twin, &[item], plan)).sum();
                         (new, records::save(&Filter::Whole(twin)))
