@@ -109,7 +109,7 @@ impl Filter for Plain {
 }
 
 /// An empty filter of ours; expansion 0 keeps it to one layer.
-fn chain(capacity: u64, expansion: u16) -> Chain {
+fn chain(capacity: u64, expansion: u32) -> Chain {
     let head = Head { id: [0; 8], rate: RATE, capacity, expansion, key: None };
     head.plan().and_then(|plan| Chain::new(head, plan)).expect("such a filter is possible")
 }
