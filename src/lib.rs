@@ -23,7 +23,10 @@
 use std::ffi::c_int;
 
 use commands::bf_add::Add;
+use commands::bf_card::Card;
 use commands::bf_exists::Exists;
+use commands::bf_info::Info;
+use commands::bf_insert::Insert;
 use commands::bf_loadchunk::LoadChunk;
 use commands::bf_madd::MAdd;
 use commands::bf_mexists::MExists;
@@ -50,8 +53,11 @@ const COMMANDS: &[Row] = &[
     row::<Reserve>(),
     row::<Add>(),
     row::<MAdd>(),
+    row::<Insert>(),
     row::<Exists>(),
     row::<MExists>(),
+    row::<Info>(),
+    row::<Card>(),
     row::<ScanDump>(),
     row::<LoadChunk>(),
 ];

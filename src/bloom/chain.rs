@@ -287,13 +287,8 @@ impl Chain {
     fn add_group_by(&mut self, family: impl Family, group: &[&[u8]], room: Room) -> Added {
         let (hashes, all) = hash_group(family, group);
         // What is there before the group is there at its item's turn too, since bits only get set. The rest is tried
-        // in order, against the newest layer alone: only that one changes.
-        let present = if self.older().is_empty() {
-            self.newest.prefetch_group(&hashes, all);
-            0
-        } else {
-            self.probe(&hashes, all)
-        };
+        // in order, against the newest layer alone: only that one changes, and its lines are in the cache now.
+        let present = self.probe(&hashes, all);
         let mut new = 0;
         for i in items_of(all & !present) {
             match self.insert(hashes[i], room) {

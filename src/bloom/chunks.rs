@@ -20,7 +20,7 @@ use bitvec::order::Lsb0;
 use bitvec::slice::BitSlice;
 
 use super::error::Error;
-use super::geometry::{Geometry, Line};
+use super::geometry::{Geometry, Line, NOTHING, Spot};
 
 /// Pointers in a full node.
 const NODE: usize = 512;
@@ -189,11 +189,10 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Asks the processor for the chunk's pointer, ahead of [`View::chunk`].
+    /// The first of an item's lines, or an empty one if its chunk is missing.
     #[inline]
-    pub fn prefetch(&self, chunk: u32) {
-        let table = self.node(chunk as usize / NODE);
-        prefetch(table.wrapping_add(chunk as usize % NODE));
+    pub fn first_line(&self, spot: Spot) -> &'a Line {
+        self.chunk(spot.chunk).and_then(|chunk| chunk.get(spot.first as usize)).unwrap_or(&NOTHING)
     }
 
     /// The lines of the chunk, if it is there.

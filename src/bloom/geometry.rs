@@ -32,6 +32,9 @@ pub const MAX_BITS: u8 = 64;
 /// One cache line of places; place `p` is bit `p mod 64` of word `p / 64`.
 pub type Line = [u64; LINE_WORDS];
 
+/// A line without a bit set: what a missing chunk consists of.
+pub static NOTHING: Line = [0; LINE_WORDS];
+
 /// The multiplier of the draws: a full-period constant for a 64-bit multiplicative generator (Steele, Vigna 2021).
 const C: u64 = 0xd134_2543_de82_ef95;
 
@@ -51,7 +54,8 @@ pub struct Geometry {
 pub struct Spot {
     /// Index of the chunk in the layer.
     pub chunk: u32,
-    first: u32,
+    /// The first of the item's lines, in the chunk.
+    pub first: u32,
     rest: u64,
 }
 
@@ -134,19 +138,34 @@ impl Geometry {
         if S == 1 {
             return Lines { index, count: 1 };
         }
+        // The common case apart: with 64 lines every product below is a shift by a constant.
         let c = self.chunk_lines(spot.chunk);
-        let count = if c as usize >= S { S } else { 1 << c.ilog2() };
-        let mut rest = spot.rest;
-        for (j, line) in index.iter_mut().enumerate().take(count).skip(1) {
-            rest = rest.wrapping_mul(C);
-            // 64 lines and 8 strata at most: all of this fits in a u32. `count` is a power of two: no division.
-            let low = j as u32 * c / count as u32;
-            let high = (j as u32 + 1) * c / count as u32;
-            let drawn = ((u128::from(rest) * u128::from(high - low)) >> 64) as u32;
-            let at = spot.first + low + drawn;
-            *line = if at >= c { at - c } else { at };
-        }
+        let count = if c == CHUNK_LINES {
+            draw(&mut index, spot, CHUNK_LINES, S.ilog2());
+            S
+        } else {
+            let strata = c.ilog2().min(S.ilog2());
+            draw(&mut index, spot, c, strata);
+            1 << strata
+        };
         Lines { index, count }
+    }
+}
+
+/// One line from each of `2^strata` strata of a chunk of `c` lines; the first of them is `spot.first`.
+#[inline(always)]
+fn draw<const S: usize>(index: &mut [u32; S], spot: Spot, c: u32, strata: u32) {
+    let mut rest = spot.rest;
+    for (j, line) in (0u32..).zip(index).take(1 << strata).skip(1) {
+        rest = rest.wrapping_mul(C);
+        // 64 lines and 8 strata at most: all of this fits in a u32.
+        let low = (j * c) >> strata;
+        let high = ((j + 1) * c) >> strata;
+        let drawn = ((u128::from(rest) * u128::from(high - low)) >> 64) as u32;
+        let at = spot.first + low + drawn;
+        // `at mod c`, since `at` < 2c: the subtraction wraps to a huge number where it is not due. (As a branch it would
+        // be mispredicted every second time.)
+        *line = at.min(at.wrapping_sub(c));
     }
 }
 
@@ -175,8 +194,9 @@ impl<const S: usize> Lines<S> {
 pub trait Places {
     /// `place = x >> SHIFT`, so `2^(64 − SHIFT)` places a line.
     const SHIFT: u32;
-    /// Whether the place was ever set.
-    fn is_set(line: &Line, place: usize) -> bool;
+    /// A word whose lowest bit says whether the place was ever set. The other bits mean nothing: so the words of several
+    /// places can be combined before anything is decided.
+    fn test(line: &Line, place: usize) -> u64;
     /// Sets the place.
     fn set(line: &mut Line, place: usize);
 }
@@ -188,8 +208,8 @@ impl Places for OneBit {
     const SHIFT: u32 = 64 - LINE_PLACES.ilog2();
 
     #[inline]
-    fn is_set(line: &Line, place: usize) -> bool {
-        line[place / 64 % LINE_WORDS] >> (place % 64) & 1 == 1
+    fn test(line: &Line, place: usize) -> u64 {
+        line[place / 64 % LINE_WORDS] >> (place % 64)
     }
 
     #[inline]
@@ -198,14 +218,34 @@ impl Places for OneBit {
     }
 }
 
-/// The places of an item in the order in which they are used, without end.
-#[inline]
-pub fn places<P: Places>(hash: Hash) -> impl Iterator<Item = usize> {
-    let mut x = hash.h2;
-    std::iter::repeat_with(move || {
+/// `C^n`.
+const fn power(n: usize) -> u64 {
+    let (mut x, mut i) = (1u64, 0);
+    while i < n {
         x = x.wrapping_mul(C);
-        (x >> P::SHIFT) as usize
+        i += 1;
+    }
+    x
+}
+
+/// The places of an item, four at a time, without end: place `i` is in line `i mod s′`.
+///
+/// Four draws that each jump over the other three, so that no multiplication waits for the one before.
+#[inline]
+pub fn places<P: Places>(hash: Hash) -> impl Iterator<Item = [usize; 4]> {
+    let mut x = const { [power(1), power(2), power(3), power(4)] }.map(|power| hash.h2.wrapping_mul(power));
+    std::iter::repeat_with(move || {
+        let four = x.map(|x| (x >> P::SHIFT) as usize);
+        x = x.map(|x| x.wrapping_mul(const { power(4) }));
+        four
     })
+}
+
+/// The places 0, S, 2S and 3S, which lie in the first line (also of a chunk that has fewer lines than S).
+#[inline]
+pub fn places_in_first<P: Places, const S: usize>(hash: Hash) -> [usize; 4] {
+    const { [power(1), power(1 + S), power(1 + 2 * S), power(1 + 3 * S)] }
+        .map(|power| (hash.h2.wrapping_mul(power) >> P::SHIFT) as usize)
 }
 
 #[cfg(test)]
@@ -219,7 +259,12 @@ mod tests {
         let hash = Murmur3.hash(item.as_bytes());
         let spot = geometry.spot(hash);
         let used = geometry.lines_at::<S>(spot).indexes().to_vec();
-        (spot.chunk, geometry.chunk_lines(spot.chunk), used, places::<OneBit>(hash).take(bits.into()).collect())
+        (
+            spot.chunk,
+            geometry.chunk_lines(spot.chunk),
+            used,
+            places::<OneBit>(hash).flatten().take(bits.into()).collect(),
+        )
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::chunks::{Store, View, prefetch};
 use super::error::Error;
-use super::geometry::{Geometry, LINE_WORDS, Line, Lines, MAX_SPREAD, OneBit, Places, places};
+use super::geometry::{Geometry, Line, Lines, MAX_SPREAD, NOTHING, OneBit, Places, places, places_in_first};
 use super::hash::Hash;
 use super::sizing::{self, Size};
 
@@ -155,10 +155,10 @@ impl Layer {
         by_spread!(self.geometry, S => self.contains_in::<OneBit, S>(hash))
     }
 
-    /// Asks the processor for the item's lines.
+    /// Asks the processor for the first of the item's lines.
     #[inline]
     pub fn prefetch(&self, hash: Hash) {
-        by_spread!(self.geometry, S => self.prefetch_in::<S>(hash));
+        prefetch(self.store.view(self.geometry).first_line(self.geometry.spot(hash)));
     }
 
     /// Sets the item's bits; whether any of them was not set before. Nothing is written if none was.
@@ -176,25 +176,9 @@ impl Layer {
         by_spread!(self.geometry, S => self.probe_in::<OneBit, S>(hashes, wanted))
     }
 
-    /// Asks the processor for the lines of the `wanted` items of a group.
-    #[inline]
-    pub fn prefetch_group(&self, hashes: &[Hash; GROUP], wanted: Mask) {
-        by_spread!(self.geometry, S => self.prefetch_group_in::<S>(hashes, wanted));
-    }
-
     fn contains_in<P: Places, const S: usize>(&self, hash: Hash) -> bool {
-        let spot = self.geometry.spot(hash);
-        match self.store.view(self.geometry).chunk(spot.chunk) {
-            Some(chunk) => all_set::<P, S>(chunk, &self.geometry.lines_at(spot), hash, self.geometry.bits()),
-            None => false,
-        }
-    }
-
-    fn prefetch_in<const S: usize>(&self, hash: Hash) {
-        let spot = self.geometry.spot(hash);
-        if let Some(chunk) = self.store.view(self.geometry).chunk(spot.chunk) {
-            prefetch_lines::<S>(chunk, &self.geometry.lines_at(spot));
-        }
+        let (view, spot) = (self.store.view(self.geometry), self.geometry.spot(hash));
+        may_hold::<P, S>(view.first_line(spot), hash, self.geometry.bits()) && self.holds::<P, S>(&view, hash)
     }
 
     fn insert_in<P: Places, const S: usize>(&mut self, hash: Hash) -> Result<bool, Error> {
@@ -204,10 +188,10 @@ impl Layer {
         let chunk = self.store.make(self.geometry, spot.chunk)?;
         // Tested before anything is written: an add that changes nothing must not dirty a page that a saving child
         // shares with us.
-        if all_set::<P, S>(chunk, &lines, hash, bits) {
+        if all_set::<P, S>(&in_chunk(chunk, &lines), hash, bits) {
             return Ok(false);
         }
-        for (i, place) in places::<P>(hash).take(usize::from(bits)).enumerate() {
+        for (i, place) in places::<P>(hash).flatten().take(usize::from(bits)).enumerate() {
             if let Some(line) = chunk.get_mut(lines.of_place(i) as usize) {
                 P::set(line, place);
             }
@@ -215,45 +199,45 @@ impl Layer {
         Ok(true)
     }
 
+    /// Pass by pass over the group, so that the memory of all items is on its way before the first is tested. An item's
+    /// other lines are asked for only when its first one does not rule it out, as it does for most that are absent.
     fn probe_in<P: Places, const S: usize>(&self, hashes: &[Hash; GROUP], wanted: Mask) -> Mask {
         let view = self.store.view(self.geometry);
-        let chunks = self.fetch::<S>(&view, hashes, wanted);
-        let mut found = 0;
+        let mut first = [&NOTHING; GROUP];
         for i in items_of(wanted) {
-            if let (Some(chunk), lines) = &chunks[i] {
-                found |= u64::from(all_set::<P, S>(chunk, lines, hashes[i], self.geometry.bits())) << i;
+            first[i] = view.first_line(self.geometry.spot(hashes[i]));
+            prefetch(first[i]);
+        }
+        let mut possible = 0;
+        for i in items_of(wanted) {
+            possible |= Mask::from(may_hold::<P, S>(first[i], hashes[i], self.geometry.bits())) << i;
+        }
+        if S > 1 {
+            for i in items_of(possible) {
+                self.lines_of::<S>(&view, hashes[i]).into_iter().for_each(|line| prefetch(line));
             }
+        }
+        let mut found = 0;
+        for i in items_of(possible) {
+            found |= Mask::from(self.holds::<P, S>(&view, hashes[i])) << i;
         }
         found
     }
 
-    fn prefetch_group_in<const S: usize>(&self, hashes: &[Hash; GROUP], wanted: Mask) {
-        self.fetch::<S>(&self.store.view(self.geometry), hashes, wanted);
+    /// Whether all places are set, in all lines.
+    #[inline]
+    fn holds<P: Places, const S: usize>(&self, view: &View, hash: Hash) -> bool {
+        all_set::<P, S>(&self.lines_of(view, hash), hash, self.geometry.bits())
     }
 
-    /// First the pointers of all wanted chunks, then their lines: each step's memory is on its way before the next
-    /// step needs it.
+    /// The lines that an item's places are in, by `place number mod S`; empty ones where the chunk is missing.
     #[inline]
-    fn fetch<'a, const S: usize>(
-        &self,
-        view: &View<'a>,
-        hashes: &[Hash; GROUP],
-        wanted: Mask,
-    ) -> [(Option<&'a [Line]>, Lines<S>); GROUP] {
-        let mut spots = [Default::default(); GROUP];
-        for i in items_of(wanted) {
-            spots[i] = self.geometry.spot(hashes[i]);
-            view.prefetch(spots[i].chunk);
+    fn lines_of<'a, const S: usize>(&self, view: &View<'a>, hash: Hash) -> [&'a Line; S] {
+        let spot = self.geometry.spot(hash);
+        match view.chunk(spot.chunk) {
+            Some(chunk) => in_chunk(chunk, &self.geometry.lines_at(spot)),
+            None => [&NOTHING; S],
         }
-        let mut chunks = [(None, Lines::default()); GROUP];
-        for i in items_of(wanted) {
-            if let Some(chunk) = view.chunk(spots[i].chunk) {
-                let lines = self.geometry.lines_at(spots[i]);
-                prefetch_lines(chunk, &lines);
-                chunks[i] = (Some(chunk), lines);
-            }
-        }
-        chunks
     }
 }
 
@@ -276,17 +260,46 @@ pub fn items_of(mut mask: Mask) -> impl Iterator<Item = usize> {
     })
 }
 
+/// The lines themselves, by `place number mod S`.
 #[inline]
-fn prefetch_lines<const S: usize>(chunk: &[Line], lines: &Lines<S>) {
-    for &line in lines.indexes() {
-        prefetch(chunk.as_ptr().wrapping_add(line as usize));
-    }
+fn in_chunk<'a, const S: usize>(chunk: &'a [Line], lines: &Lines<S>) -> [&'a Line; S] {
+    std::array::from_fn(|i| chunk.get(lines.of_place(i) as usize).unwrap_or(&NOTHING))
 }
 
-/// Whether the item's places are all set, in the lines of the chunk that are its own.
+/// Whether the item's first line leaves it possible that all places are set: tests up to four places of it.
 #[inline]
-fn all_set<P: Places, const S: usize>(chunk: &[Line], lines: &Lines<S>, hash: Hash, bits: u8) -> bool {
-    const NOTHING: Line = [0; LINE_WORDS];
-    let lines: [&Line; S] = std::array::from_fn(|j| chunk.get(lines.of_place(j) as usize).unwrap_or(&NOTHING));
-    places::<P>(hash).take(usize::from(bits)).enumerate().all(|(i, place)| P::is_set(lines[i % S], place))
+fn may_hold<P: Places, const S: usize>(first: &Line, hash: Hash, bits: u8) -> bool {
+    let place = places_in_first::<P, S>(hash);
+    let test = |j: usize| P::test(first, place[j]);
+    let all = match usize::from(bits).div_ceil(S) {
+        1 => test(0),
+        2 => test(0) & test(1),
+        3 => test(0) & test(1) & test(2),
+        _ => test(0) & test(1) & test(2) & test(3),
+    };
+    all & 1 == 1
+}
+
+/// Whether the item's places are all set.
+///
+/// Four at a time without a branch: of an item that is not there, each place is set about every second time, so a branch
+/// a place would be mispredicted more often than not.
+#[inline]
+fn all_set<P: Places, const S: usize>(lines: &[&Line; S], hash: Hash, bits: u8) -> bool {
+    let mut i = 0;
+    for four in places::<P>(hash) {
+        let test = |j: usize| P::test(lines[(i + j) % S], four[j]);
+        let all = match usize::from(bits) - i {
+            0 => return true,
+            1 => return test(0) & 1 == 1,
+            2 => return test(0) & test(1) & 1 == 1,
+            3 => return test(0) & test(1) & test(2) & 1 == 1,
+            _ => test(0) & test(1) & test(2) & test(3),
+        };
+        if all & 1 == 0 {
+            return false;
+        }
+        i += 4;
+    }
+    true
 }

@@ -211,6 +211,15 @@ impl Filter {
         }
     }
 
+    /// The filter, if all of it is there.
+    #[inline]
+    pub fn whole_mut(&mut self) -> Option<&mut Chain> {
+        match self {
+            Filter::Whole(chain) => Some(chain),
+            Filter::Partial(_) => None,
+        }
+    }
+
     /// The layers, oldest first.
     pub fn layers(&self) -> Box<dyn Iterator<Item = &Layer> + '_> {
         match self {

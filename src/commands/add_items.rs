@@ -1,9 +1,10 @@
-//! Adding items: what BF.ADD and BF.MADD share. Filters are made and grow here, and others are told of what changed.
+//! Adding items: what BF.ADD, BF.MADD and BF.INSERT share. Filters are made and grow here, and others are told of what changed.
 //!
 //! What replicas and the AOF get is what changed, spelt out, in the order in which it happened: the records of a filter
 //! that was made, the items that were new, the record of each further layer. So both sides end with the same bits,
 //! whatever their defaults, releases, limits or random keys, and only the server that makes a layer computes its size.
 
+use super::args::Options;
 use super::errors::Error;
 use super::{keys, limits};
 use crate::bloom;
@@ -46,41 +47,45 @@ struct Adding<'a> {
     name: Str<'a>,
     /// Items that were new, and that nobody was told of yet.
     untold: Vec<Str<'a>>,
-    made: bool,
     changed: bool,
     /// A growth that was refused stays so for the rest of the command: asking again costs more than the adds.
     refused: Option<Error>,
 }
 
 impl<'a> Adding<'a> {
-    /// Opens the key, made with the defaults if it is missing, has `add` add to it, and tells.
+    /// Opens the key, made with the defaults if it is missing, and has `add` add to it and tell replicas and the AOF.
+    #[inline]
     fn run(
         ctx: Ctx<'a>,
         name: Str<'a>,
-        items: &[Str<'a>],
+        missing: impl FnOnce() -> Result<Head, Error>,
         add: impl FnOnce(&mut Self, &mut Chain) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut adding = Adding { ctx, name, untold: Vec::new(), made: false, changed: false, refused: None };
+        let mut adding = Adding { ctx, name, untold: Vec::new(), changed: false, refused: None };
         // SAFETY: the only key that is open, and nothing deletes it until it is closed below.
         let mut key = unsafe { KeyMut::open(ctx, name) };
-        if keys::filter_mut(&mut key)?.is_none() {
-            let config::Defaults { error_rate: rate, capacity, expansion } = config::defaults();
-            let filter = make(ctx, name, Head { id: random_bytes(), rate, capacity, expansion, key: None })?;
-            key.set(&FILTER, filter);
-            adding.made = true;
-        }
-        let Some(chain) = keys::filter_mut(&mut key)? else { return Err(Error::NotFound) };
+        let mut made = false;
+        let chain = match keys::filter_mut(&mut key)? {
+            Some(chain) => chain,
+            None => {
+                made = true;
+                let filter = make(ctx, name, missing()?)?;
+                key.set(&FILTER, filter).whole_mut().ok_or(Error::Loading)?
+            }
+        };
         let added = add(&mut adding, chain);
+        // Those who watch or listen are told once the key is closed: they may call commands of ours.
         drop(key);
-        adding.tell(items);
+        if made || adding.changed {
+            ctx.signal_modified(name);
+        }
+        if made {
+            ctx.notify(c"bf.reserve", name);
+        }
+        if adding.changed {
+            ctx.notify(c"bf.add", name);
+        }
         added
-    }
-
-    /// Notes that an item was new.
-    #[inline]
-    fn note(&mut self, item: Str<'a>) {
-        self.changed = true;
-        self.untold.push(item);
     }
 
     /// Makes room for the item that `stop` kept out, or says why not; how it is to be tried again.
@@ -130,23 +135,17 @@ impl<'a> Adding<'a> {
         self.ctx.replicate(command, &self.untold);
         self.untold.clear();
     }
+}
 
-    /// Tells everybody, once the key is closed: those who listen may call commands of ours.
-    fn tell(mut self, items: &[Str<'a>]) {
-        if self.untold.len() == items.len() {
-            self.ctx.replicate_verbatim();
-        } else {
-            self.tell_untold();
-        }
-        if self.made || self.changed {
-            self.ctx.signal_modified(self.name);
-        }
-        if self.made {
-            self.ctx.notify(c"bf.reserve", self.name);
-        }
-        if self.changed {
-            self.ctx.notify(c"bf.add", self.name);
-        }
+/// What a filter is made as: as the options say, and where they say nothing, as configured.
+pub fn head_of(options: &Options) -> Head {
+    let defaults = config::defaults();
+    Head {
+        id: random_bytes(),
+        rate: options.error_rate.unwrap_or(defaults.error_rate),
+        capacity: options.capacity.unwrap_or(defaults.capacity),
+        expansion: options.expansion.unwrap_or(defaults.expansion),
+        key: None,
     }
 }
 
@@ -155,7 +154,8 @@ impl<'a> Adding<'a> {
 /// # Errors
 /// Why it was not added.
 pub fn add_one<'a>(ctx: Ctx<'a>, name: Str<'a>, item: Str<'a>) -> Result<(), Error> {
-    Adding::run(ctx, name, &[item], |adding, chain| {
+    let missing = || Ok(head_of(&Options::default()));
+    Adding::run(ctx, name, missing, |adding, chain| {
         let bytes = item.bytes();
         let mut room = Room::Kept;
         let new = loop {
@@ -165,19 +165,26 @@ pub fn add_one<'a>(ctx: Ctx<'a>, name: Str<'a>, item: Str<'a>) -> Result<(), Err
             }
         };
         if new {
-            adding.note(item);
+            adding.changed = true;
+            ctx.replicate_verbatim();
         }
         ctx.reply_bool(new);
         Ok(())
     })
 }
 
-/// Adds items to a key and replies an array of answers, an error too in its item's place: BF.MADD.
+/// Adds items to a key and replies an array of answers, an error too in its item's place: BF.MADD and BF.INSERT.
+/// `missing` says what a missing key is made as.
 ///
 /// # Errors
 /// What concerns the key as a whole.
-pub fn add_many<'a>(ctx: Ctx<'a>, name: Str<'a>, items: &[Str<'a>]) -> Result<(), Error> {
-    Adding::run(ctx, name, items, |adding, chain| {
+pub fn add_many<'a>(
+    ctx: Ctx<'a>,
+    name: Str<'a>,
+    items: &[Str<'a>],
+    missing: impl FnOnce() -> Result<Head, Error>,
+) -> Result<(), Error> {
+    Adding::run(ctx, name, missing, |adding, chain| {
         // One more than the items: the key's name is put before them.
         adding.untold.try_reserve_exact(items.len() + 1).map_err(|_| bloom::error::Error::OutOfMemory)?;
         ctx.reply_array(items.len());
@@ -190,9 +197,10 @@ pub fn add_many<'a>(ctx: Ctx<'a>, name: Str<'a>, items: &[Str<'a>]) -> Result<()
                 let new = added.new >> i & 1 == 1;
                 ctx.reply_bool(new);
                 if new {
-                    adding.note(*item);
+                    adding.untold.push(*item);
                 }
             }
+            adding.changed |= added.new != 0;
             rest = &rest[added.done..];
             if let Some(stop) = added.stop {
                 match adding.make_room(chain, stop) {
@@ -203,6 +211,11 @@ pub fn add_many<'a>(ctx: Ctx<'a>, name: Str<'a>, items: &[Str<'a>]) -> Result<()
                     }
                 }
             }
+        }
+        if adding.untold.len() == items.len() {
+            ctx.replicate_verbatim();
+        } else {
+            adding.tell_untold();
         }
         Ok(())
     })

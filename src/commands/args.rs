@@ -36,36 +36,99 @@ pub fn iterator(text: &[u8]) -> Result<u64, Error> {
     whole(text).ok_or(Error::Iterator)
 }
 
-/// The options of BF.RESERVE.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReserveOptions {
-    /// How many times larger the next layer is; 0 if the filter is not to scale, none if nothing was said.
-    pub expansion: Option<u32>,
+/// A word of a command's syntax.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// `CAPACITY n`
+    Capacity,
+    /// `ERROR rate`
+    Error,
+    /// `EXPANSION n`
+    Expansion,
+    /// `NOCREATE`
+    NoCreate,
+    /// `NONSCALING`
+    NonScaling,
+    /// `ITEMS item …`: the last one, all after it is items.
+    Items,
 }
 
-impl ReserveOptions {
-    /// Reads the words after the capacity: whole words, any case and order, each option at most once.
-    pub fn parse<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Result<Self, Error> {
-        let (mut factor, mut non_scaling) = (None, false);
-        while let Some(word) = words.next() {
-            if word.eq_ignore_ascii_case(b"EXPANSION") {
-                let value = words.next().ok_or(Error::OptionWithoutValue("EXPANSION"))?;
-                if factor.replace(expansion(value)?).is_some() {
-                    return Err(Error::OptionTwice("EXPANSION"));
-                }
-            } else if word.eq_ignore_ascii_case(b"NONSCALING") {
-                if std::mem::replace(&mut non_scaling, true) {
-                    return Err(Error::OptionTwice("NONSCALING"));
-                }
-            } else {
-                return Err(Error::UnknownOption(String::from_utf8_lossy(&word[..word.len().min(64)]).into_owned()));
+impl Word {
+    /// The word as it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Capacity => "CAPACITY",
+            Self::Error => "ERROR",
+            Self::Expansion => "EXPANSION",
+            Self::NoCreate => "NOCREATE",
+            Self::NonScaling => "NONSCALING",
+            Self::Items => "ITEMS",
+        }
+    }
+}
+
+/// The options after BF.RESERVE's capacity.
+pub const RESERVE_WORDS: &[Word] = &[Word::Expansion, Word::NonScaling];
+
+/// The options after BF.INSERT's key.
+pub const INSERT_WORDS: &[Word] =
+    &[Word::Capacity, Word::Error, Word::Expansion, Word::NoCreate, Word::NonScaling, Word::Items];
+
+/// What a filter that is made is to be, as far as a command says.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Options {
+    /// The capacity of the first layer.
+    pub capacity: Option<u64>,
+    /// The error rate.
+    pub error_rate: Option<f64>,
+    /// How many times larger the next layer is; 0 if the filter is not to scale.
+    pub expansion: Option<u32>,
+    /// A missing key is an error.
+    pub no_create: bool,
+    /// How many words there were up to ITEMS and with it; all of them if it is not there.
+    pub words: usize,
+}
+
+impl Options {
+    /// Reads options: whole words of `syntax`, any case and order, each at most once, until ITEMS.
+    ///
+    /// # Errors
+    /// The word that is not known, stands twice, has no value or a bad one, or cannot stand beside another.
+    pub fn parse<'a>(words: impl Iterator<Item = &'a [u8]>, syntax: &[Word]) -> Result<Self, Error> {
+        let mut options = Options::default();
+        let mut seen = Vec::new();
+        let mut words = words.inspect(|_| options.words += 1);
+        let (mut read_capacity, mut read_rate, mut factor) = (None, None, None);
+        while let Some(text) = words.next() {
+            let word = syntax.iter().find(|word| text.eq_ignore_ascii_case(word.name().as_bytes()));
+            let &word = word.ok_or_else(|| Error::unknown_option(text))?;
+            if seen.contains(&word) {
+                return Err(Error::OptionTwice(word.name()));
+            }
+            seen.push(word);
+            let mut value = || words.next().ok_or(Error::OptionWithoutValue(word.name()));
+            match word {
+                Word::Capacity => read_capacity = Some(capacity(value()?)?),
+                Word::Error => read_rate = Some(error_rate(value()?)?),
+                Word::Expansion => factor = Some(expansion(value()?)?),
+                Word::NoCreate | Word::NonScaling => {}
+                Word::Items => break,
             }
         }
-        match (factor, non_scaling) {
-            (Some(_), true) => Err(Error::NonScalingWithExpansion),
-            (None, true) => Ok(Self { expansion: Some(0) }),
-            (factor, false) => Ok(Self { expansion: factor }),
+        drop(words);
+        let non_scaling = seen.contains(&Word::NonScaling);
+        if non_scaling && factor.is_some() {
+            return Err(Error::Exclusive(Word::NonScaling.name(), Word::Expansion.name()));
         }
+        options.no_create = seen.contains(&Word::NoCreate);
+        for word in [Word::Capacity, Word::Error] {
+            if options.no_create && seen.contains(&word) {
+                return Err(Error::Exclusive(Word::NoCreate.name(), word.name()));
+            }
+        }
+        options.expansion = if non_scaling { Some(0) } else { factor };
+        (options.capacity, options.error_rate) = (read_capacity, read_rate);
+        Ok(options)
     }
 }
 
@@ -87,6 +150,48 @@ fn decimal(text: &[u8]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn insert(line: &str) -> Result<Options, Error> {
+        Options::parse(line.split(' ').map(str::as_bytes), INSERT_WORDS)
+    }
+
+    fn reserve(line: &str) -> Result<Options, Error> {
+        Options::parse(line.split(' ').map(str::as_bytes), RESERVE_WORDS)
+    }
+
+    #[test]
+    fn options_are_read() {
+        let read = insert("error .01 Capacity 7 expansion 4 ITEMS CAPACITY x").unwrap();
+        let wanted =
+            Options { capacity: Some(7), error_rate: Some(0.01), expansion: Some(4), no_create: false, words: 7 };
+        assert_eq!(read, wanted);
+        assert_eq!(insert("NOCREATE ITEMS a").unwrap(), Options { no_create: true, words: 2, ..Options::default() });
+        assert_eq!(reserve("nonScaling").unwrap().expansion, Some(0));
+        assert_eq!(reserve("EXPANSION 0").unwrap().expansion, Some(0));
+        assert_eq!(reserve("EXPANSION 1").unwrap().expansion, Some(1));
+    }
+
+    #[test]
+    fn wrong_options_are_named() {
+        let unknown = |word: &str| Err(Error::UnknownOption(word.to_owned()));
+        assert_eq!(insert("NOTHING ITEMS a"), unknown("NOTHING"));
+        assert_eq!(insert("C 10 I a"), unknown("C"));
+        assert_eq!(insert("CAPPCITY 10 ITEMS a"), unknown("CAPPCITY"));
+        assert_eq!(Options::parse([&b"CAPACITY 10"[..]].into_iter(), INSERT_WORDS), unknown("CAPACITY 10"));
+        assert_eq!(reserve("FOO BAR"), unknown("FOO"));
+        assert_eq!(reserve("NOSCALING"), unknown("NOSCALING"));
+        assert_eq!(reserve("CAPACITY 10"), unknown("CAPACITY"));
+        assert_eq!(reserve("NONSCALING nonscaling"), Err(Error::OptionTwice("NONSCALING")));
+        assert_eq!(reserve("EXPANSION 2 EXPANSION 2"), Err(Error::OptionTwice("EXPANSION")));
+        assert_eq!(reserve("EXPANSION"), Err(Error::OptionWithoutValue("EXPANSION")));
+        assert_eq!(reserve("EXPANSION 32769"), Err(ArgError::Expansion.into()));
+        for both in ["NONSCALING EXPANSION 0", "EXPANSION 2 NONSCALING"] {
+            assert_eq!(reserve(both), Err(Error::Exclusive("NONSCALING", "EXPANSION")));
+            assert_eq!(insert(both), Err(Error::Exclusive("NONSCALING", "EXPANSION")));
+        }
+        assert_eq!(insert("NOCREATE CAPACITY 10 ITEMS a"), Err(Error::Exclusive("NOCREATE", "CAPACITY")));
+        assert_eq!(insert("ERROR 0.1 NOCREATE ITEMS a"), Err(Error::Exclusive("NOCREATE", "ERROR")));
+    }
 
     #[test]
     fn error_rates() {

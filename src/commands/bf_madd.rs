@@ -8,7 +8,8 @@
 //! Complexity: O(n · k · l) for n items, k bits an item and l layers. As RedisBloom's BF.MADD, except that a full filter
 //! does not end the array: every item has its element.
 
-use super::add_items::add_many;
+use super::add_items::{add_many, head_of};
+use super::args::Options;
 use super::errors::Error;
 use crate::host::load::{Access, Arg, Command, Info, Kind};
 use crate::host::{Ctx, Str};
@@ -32,6 +33,6 @@ impl Command for MAdd {
 
     fn run(ctx: Ctx<'_>, args: &[Str<'_>]) -> Result<(), Error> {
         let [name, items @ ..] = args else { return Ok(()) };
-        add_many(ctx, *name, items)
+        add_many(ctx, *name, items, || Ok(head_of(&Options::default())))
     }
 }

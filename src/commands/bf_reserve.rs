@@ -11,12 +11,9 @@
 //! Complexity: O(1): chunks are made when they are first written. As RedisBloom's BF.RESERVE, except that unknown words
 //! and repeated options are refused.
 
-use super::add_items::make;
-use super::args::{self, ReserveOptions};
+use super::add_items::{head_of, make};
+use super::args::{self, Options, RESERVE_WORDS};
 use super::errors::Error;
-use crate::bloom::chain::Head;
-use crate::config;
-use crate::host::ctx::random_bytes;
 use crate::host::key::KeyMut;
 use crate::host::load::{Access, Arg, Command, Info, Kind};
 use crate::host::{Ctx, Str};
@@ -49,14 +46,14 @@ impl Command for Reserve {
         let [name, rate, capacity, options @ ..] = args else { return Ok(()) };
         let rate = args::error_rate(rate.bytes())?;
         let capacity = args::capacity(capacity.bytes())?;
-        let options = ReserveOptions::parse(options.iter().map(|word| word.bytes()))?;
-        let expansion = options.expansion.unwrap_or(config::defaults().expansion);
+        let options = Options::parse(options.iter().map(|word| word.bytes()), RESERVE_WORDS)?;
+        let head = head_of(&Options { capacity: Some(capacity), error_rate: Some(rate), ..options });
         // SAFETY: the only key that is open, and nothing deletes it until it is closed below.
         let mut key = unsafe { KeyMut::open(ctx, *name) };
         if key.get_mut(&FILTER)?.is_some() {
             return Err(Error::Exists);
         }
-        let filter = make(ctx, *name, Head { id: random_bytes(), rate, capacity, expansion, key: None })?;
+        let filter = make(ctx, *name, head)?;
         key.set(&FILTER, filter);
         drop(key);
         ctx.signal_modified(*name);

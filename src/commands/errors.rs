@@ -55,8 +55,10 @@ pub enum Error {
     OptionTwice(&'static str),
     /// An option has no value after it.
     OptionWithoutValue(&'static str),
-    /// NONSCALING and EXPANSION exclude one another.
-    NonScalingWithExpansion,
+    /// BF.INSERT without ITEMS, or without an item after it.
+    ItemsMissing,
+    /// Two options that exclude one another.
+    Exclusive(&'static str, &'static str),
     /// The key holds a value of another type.
     WrongType(WrongType),
     /// BF.RESERVE of a key that exists.
@@ -86,6 +88,13 @@ pub enum Error {
     SeveralRecords,
 }
 
+impl Error {
+    /// An unknown option, with as much of the word as shows what was meant.
+    pub fn unknown_option(word: &[u8]) -> Self {
+        Self::UnknownOption(String::from_utf8_lossy(word.get(..64).unwrap_or(word)).into_owned())
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
@@ -94,6 +103,7 @@ impl fmt::Display for Error {
             Self::UnknownOption(word) => return write!(f, "ERR syntax error: unknown option '{word}'"),
             Self::OptionTwice(word) => return write!(f, "ERR syntax error: {word} stands twice"),
             Self::OptionWithoutValue(word) => return write!(f, "ERR syntax error: {word} needs a value after it"),
+            Self::Exclusive(one, other) => return write!(f, "ERR syntax error: {one} and {other} exclude one another"),
             Self::OverMemory { needs, limit } => {
                 return write!(
                     f,
@@ -103,7 +113,7 @@ impl fmt::Display for Error {
             }
             Self::Core(error) => return write!(f, "ERR {error}"),
             Self::Record(refused) => return write!(f, "ERR {refused}"),
-            Self::NonScalingWithExpansion => "ERR syntax error: NONSCALING and EXPANSION exclude one another",
+            Self::ItemsMissing => "ERR syntax error: ITEMS with at least one item after it is missing",
             Self::Exists => "ERR item exists",
             Self::NotFound => "ERR not found",
             Self::Full => "ERR non scaling filter is full",

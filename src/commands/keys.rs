@@ -27,11 +27,7 @@ pub fn filter<'k>(key: &'k Key<'_>) -> Result<Option<&'k Chain>, Error> {
 /// As [`filter`].
 #[inline]
 pub fn filter_mut<'k>(key: &'k mut KeyMut<'_>) -> Result<Option<&'k mut Chain>, Error> {
-    match key.get_mut(&FILTER)? {
-        None => Ok(None),
-        Some(Filter::Whole(chain)) => Ok(Some(chain)),
-        Some(Filter::Partial(_)) => Err(Error::Loading),
-    }
+    key.get_mut(&FILTER)?.map(|filter| filter.whole_mut().ok_or(Error::Loading)).transpose()
 }
 
 /// The bytes of the first [`GROUP`] items; empty where there are fewer.

@@ -6,7 +6,10 @@
 pub mod add_items;
 pub mod args;
 pub mod bf_add;
+pub mod bf_card;
 pub mod bf_exists;
+pub mod bf_info;
+pub mod bf_insert;
 pub mod bf_loadchunk;
 pub mod bf_madd;
 pub mod bf_mexists;

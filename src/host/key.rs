@@ -100,14 +100,15 @@ impl<'a> Key<'a> {
     /// The value's pointer; null if the key is missing.
     #[inline]
     fn pointer<T>(&self, of: &DataType<T>) -> Result<*mut T, WrongType> {
-        // SAFETY: the key is open or null. The server takes null for a missing key, and tells the type of a module's
-        // value.
+        // SAFETY: the key is open or null. The server takes null for a missing key, and knows no type of ours for any
+        // value but a module's.
         unsafe {
+            // The common case first: each of these is a call into the server.
+            if api!(RedisModule_ModuleTypeGetType)(self.key) == of.handle() {
+                return Ok(api!(RedisModule_ModuleTypeGetValue)(self.key).cast());
+            }
             match api!(RedisModule_KeyType)(self.key) as isize {
                 raw::REDISMODULE_KEYTYPE_EMPTY => Ok(null_mut()),
-                raw::REDISMODULE_KEYTYPE_MODULE if api!(RedisModule_ModuleTypeGetType)(self.key) == of.handle() => {
-                    Ok(api!(RedisModule_ModuleTypeGetValue)(self.key).cast())
-                }
                 _ => Err(WrongType),
             }
         }

@@ -1,1 +1,3 @@
 //! Tests of the pure core: no server, no network.
+
+mod sizing;

@@ -1,1 +1,15 @@
-//! Tests on a real redis-server.
+//! Tests on a real server, one file a topic. A row of the list of faults that other implementations have shown is tested
+//! under its number, `f08_…`. How a server is had: `harness`.
+
+mod arguments;
+mod commands;
+mod harness;
+mod limits;
+mod load;
+mod loadchunk;
+mod memory;
+mod persistence;
+mod replication;
+mod scripts;
+mod selftest;
+mod types;

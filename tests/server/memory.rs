@@ -1,0 +1,143 @@
+//! What filters cost, as the server counts it.
+
+use crate::harness::{Client, Options, Server, add, found, int, items, ok, version};
+use crate::run;
+
+fn used(c: &mut Client) -> i64 {
+    c.info("used_memory").parse().expect("a number of bytes")
+}
+
+fn usage(c: &mut Client, key: &str) -> i64 {
+    int(run!(c, "MEMORY", "USAGE", key))
+}
+
+/// What MEMORY USAGE counts for a key itself. For the value of a string that is an integer Redis counts 16 bytes before
+/// 8.0, and neither later releases nor Valkey count anything.
+fn usage_of_a_key(c: &mut Client) -> i64 {
+    ok(run!(c, "SET", "i", 1));
+    let value = if version().valkey || version().has(8, 0) { 0 } else { 16 };
+    usage(c, "i") - value
+}
+
+#[test]
+fn f100_a_default_filter_counts_at_most_288_bytes() {
+    let server = Server::new();
+    let mut c = server.client();
+    let key = usage_of_a_key(&mut c);
+    run!(c, "BF.ADD", "k", "a");
+    let one = usage(&mut c, "k") - key;
+    assert!((192..=288).contains(&one), "{one} bytes; its lines are 192");
+    add(&mut c, "k", &items(0..80));
+    assert_eq!(usage(&mut c, "k") - key, one, "it does not grow below its capacity");
+}
+
+#[test]
+fn f100_ten_thousand_default_filters() {
+    let server = Server::new();
+    let mut c = server.client();
+    let fill = |c: &mut Client, call: &[&str], count: usize| {
+        let before = used(c);
+        let calls: Vec<redis::Cmd> = (0..count)
+            .map(|i| redis::cmd(call[0]).arg(format!("{}{i:05}", call[0])).arg(&call[1..]).to_owned())
+            .collect();
+        c.pipeline(&calls);
+        (used(c) - before) / i64::try_from(count).expect("a small count")
+    };
+    // The same keys with the smallest values there are show what keys cost.
+    let key = fill(&mut c, &["SET", "1"], 16_384);
+    ok(run!(c, "FLUSHALL"));
+    let filter = fill(&mut c, &["BF.ADD", "x"], 16_384);
+    // An allocator rounds up, by a fifth at most in these sizes; 16 is the server's own note of a module's value.
+    let most = key + (288 + 16) * 6 / 5;
+    assert!(filter <= most, "{filter} bytes each with their keys, {key} without a filter, at most {most}");
+}
+
+#[test]
+fn f101_everything_allocated_is_counted() {
+    let server = Server::new();
+    let mut c = server.client();
+    for (key, capacity, count) in [("full", 500_000, 500_000), ("sparse", 50_000_000, 2_000), ("chain", 100, 100_000)] {
+        let before = used(&mut c);
+        ok(run!(c, "BF.RESERVE", key, "0.01", capacity));
+        add(&mut c, key, &items(0..count));
+        let (counted, taken) = (usage(&mut c, key), used(&mut c) - before);
+        let ratio = taken as f64 / counted as f64;
+        assert!((0.9..=1.1).contains(&ratio), "{key}: {counted} counted, {taken} taken");
+    }
+}
+
+#[test]
+fn an_empty_filter_of_any_size_costs_next_to_nothing() {
+    let server = Server::new();
+    let mut c = server.client();
+    ok(run!(c, "BF.RESERVE", "k", "0.01", 1_000_000_000));
+    let bytes = usage(&mut c, "k");
+    assert!(bytes < 4096, "{bytes} bytes");
+    run!(c, "BF.ADD", "k", "a");
+    let bytes = usage(&mut c, "k");
+    // A chunk, a node, and a root of 8 bytes for each 2 MiB of 1.2 GB.
+    assert!(bytes < 20_000, "{bytes} bytes");
+}
+
+#[test]
+fn filters_made_and_deleted_leave_nothing() {
+    let server = Options::new().config("lazyfree-lazy-user-del", "no").config("lazyfree-lazy-user-flush", "no").start();
+    let mut c = server.client();
+    let round = |c: &mut Client| {
+        for i in 0..200 {
+            run!(c, "BF.ADD", format!("default{i}"), "a");
+        }
+        add(c, "grown", &items(0..5000));
+        ok(run!(c, "BF.RESERVE", "large", "0.001", 10_000_000));
+        add(c, "large", &items(0..1000));
+        run!(c, "COPY", "grown", "copy");
+        let dump = crate::harness::bytes(run!(c, "DUMP", "grown"));
+        ok(run!(c, "RESTORE", "restored", 0, dump.as_slice()));
+        run!(c, "RESTORE", "damaged", 0, &dump[..dump.len() / 2]);
+        run!(c, "BF.RESERVE", "large", "0.01", 5);
+        run!(c, "BF.LOADCHUNK", "half", 1, "nonsense");
+        ok(run!(c, "DEBUG", "RELOAD"));
+        run!(c, "DEL", "grown");
+        ok(run!(c, "FLUSHALL"));
+        used(c)
+    };
+    // The first rounds fill the server's own caches and buffers.
+    let early = (0..3).map(|_| round(&mut c)).max().expect("three rounds");
+    let late = (0..10).map(|_| round(&mut c)).min().expect("ten rounds");
+    // The server's own use varies by a few KB. What a round makes once takes over 10 KB, and the rest comes 200 times.
+    assert!(late - early < 16_384, "{early} bytes in use after the first rounds, {late} in the end");
+}
+
+/// The share of probes, out of `count` items that were never added, that are answered 1.
+fn rate(c: &mut Client, key: &str, count: usize) -> f64 {
+    found(c, key, &items(1_000_000..1_000_000 + count)) as f64 / count as f64
+}
+
+/// 1 % and five standard deviations of a measurement with 100,000 probes.
+const ONE_PERCENT: f64 = 0.01 + 5.0 * 0.000315;
+
+#[test]
+fn f65_memory_and_rate_at_200_000() {
+    let server = Server::new();
+    let mut c = server.client();
+    ok(run!(c, "BF.RESERVE", "a", "0.01", 200_000));
+    ok(run!(c, "BF.RESERVE", "n", "0.01", 200_000, "NONSCALING"));
+    for (key, elsewhere) in [("a", 275_792), ("n", 239_728)] {
+        add(&mut c, key, &items(0..200_000));
+        let bytes = usage(&mut c, key);
+        assert!(bytes * 100 <= elsewhere * 105, "{key}: {bytes} bytes, {elsewhere} elsewhere");
+        let rate = rate(&mut c, key, 100_000);
+        assert!(rate <= ONE_PERCENT, "{key}: {rate}");
+    }
+}
+
+#[test]
+fn f67_memory_and_rate_of_a_default_filter_with_200_000() {
+    let server = Server::new();
+    let mut c = server.client();
+    add(&mut c, "k", &items(0..200_000));
+    let bytes = usage(&mut c, "k");
+    assert!(bytes <= 550_000, "{bytes} bytes");
+    let rate = rate(&mut c, "k", 100_000);
+    assert!(rate <= ONE_PERCENT, "{rate}");
+}
