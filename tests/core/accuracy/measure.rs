@@ -126,7 +126,7 @@ fn positives_among(chain: &Chain, name: u64, probes: u64) -> u64 {
     (0..probes)
         .step_by(GROUP)
         .map(|first| {
-            let items: [_; GROUP] = std::array::from_fn(|i| item(name, NEVER_ADDED | first + i as u64));
+            let items: [_; GROUP] = std::array::from_fn(|i| item(name, NEVER_ADDED | (first + i as u64)));
             u64::from(chain.contains_group(&items.each_ref().map(<[u8; 16]>::as_slice)).count_ones())
         })
         .sum()
