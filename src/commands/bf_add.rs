@@ -19,7 +19,7 @@ impl Command for Add {
     type Error = Error;
 
     const INFO: Info = Info {
-        name: c"BF.ADD",
+        name: c"bf.add",
         arity: 3,
         access: Access::Insert,
         fast: true,

@@ -19,7 +19,7 @@ impl Command for Card {
     type Error = Error;
 
     const INFO: Info = Info {
-        name: c"BF.CARD",
+        name: c"bf.card",
         arity: 2,
         access: Access::Look,
         fast: true,

@@ -19,7 +19,7 @@ impl Command for Exists {
     type Error = Error;
 
     const INFO: Info = Info {
-        name: c"BF.EXISTS",
+        name: c"bf.exists",
         arity: 3,
         access: Access::Read,
         fast: true,

@@ -16,6 +16,8 @@
 //!
 //! Complexity: O(c / 512) for c chunks, since allocated bytes are counted by their tables. As RedisBloom's BF.INFO.
 
+use std::ffi::CStr;
+
 use super::errors::Error;
 use crate::codec::filter::Filter;
 use crate::host::key::Key;
@@ -28,26 +30,26 @@ pub struct Info;
 
 /// A field: its name in the reply, the word that asks for it, its value.
 struct Field {
-    name: &'static str,
+    name: &'static CStr,
     word: &'static str,
     value: fn(&Filter) -> Option<u64>,
 }
 
 const FIELDS: [Field; 5] = [
     Field {
-        name: "Capacity",
+        name: c"Capacity",
         word: "CAPACITY",
         value: |filter| Some(filter.layers().fold(0, |sum, layer| sum.saturating_add(layer.plan().capacity))),
     },
-    Field { name: "Size", word: "SIZE", value: |filter| Some(filter.bytes() as u64) },
-    Field { name: "Number of filters", word: "FILTERS", value: |filter| Some(filter.layers().count() as u64) },
+    Field { name: c"Size", word: "SIZE", value: |filter| Some(filter.bytes() as u64) },
+    Field { name: c"Number of filters", word: "FILTERS", value: |filter| Some(filter.layers().count() as u64) },
     Field {
-        name: "Number of items inserted",
+        name: c"Number of items inserted",
         word: "ITEMS",
         value: |filter| Some(filter.layers().fold(0, |sum, layer| sum.saturating_add(layer.items()))),
     },
     Field {
-        name: "Expansion rate",
+        name: c"Expansion rate",
         word: "EXPANSION",
         value: |filter| Some(filter.head().expansion.into()).filter(|&expansion| expansion > 0),
     },
@@ -57,7 +59,7 @@ impl Command for Info {
     type Error = Error;
 
     const INFO: crate::host::load::Info = crate::host::load::Info {
-        name: c"BF.INFO",
+        name: c"bf.info",
         arity: -2,
         access: Access::Look,
         fast: true,
@@ -84,18 +86,18 @@ impl Command for Info {
                 let waits_for = filter.waits_for();
                 ctx.reply_map(FIELDS.len() + usize::from(waits_for.is_some()));
                 for field in &FIELDS {
-                    ctx.reply_bytes(field.name.as_bytes());
+                    ctx.reply_simple(field.name);
                     reply(ctx, (field.value)(filter));
                 }
                 if waits_for.is_some() {
-                    ctx.reply_bytes(b"Loading");
+                    ctx.reply_simple(c"Loading");
                     reply(ctx, waits_for);
                 }
             }
             Some(field) => {
                 if ctx.flags().resp3() {
                     ctx.reply_map(1);
-                    ctx.reply_bytes(field.name.as_bytes());
+                    ctx.reply_simple(field.name);
                 } else {
                     ctx.reply_array(1);
                 }

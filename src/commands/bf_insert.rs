@@ -23,7 +23,7 @@ impl Command for Insert {
     type Error = Error;
 
     const INFO: Info = Info {
-        name: c"BF.INSERT",
+        name: c"bf.insert",
         arity: -4,
         access: Access::Insert,
         fast: true,

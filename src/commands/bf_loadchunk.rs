@@ -28,7 +28,7 @@ impl Command for LoadChunk {
     type Error = Error;
 
     const INFO: Info = Info {
-        name: c"BF.LOADCHUNK",
+        name: c"bf.loadchunk",
         arity: 4,
         access: Access::Insert,
         fast: false,

@@ -21,7 +21,7 @@ impl Command for MAdd {
     type Error = Error;
 
     const INFO: Info = Info {
-        name: c"BF.MADD",
+        name: c"bf.madd",
         arity: -3,
         access: Access::Insert,
         fast: true,

@@ -20,7 +20,7 @@ impl Command for MExists {
     type Error = Error;
 
     const INFO: Info = Info {
-        name: c"BF.MEXISTS",
+        name: c"bf.mexists",
         arity: -3,
         access: Access::Read,
         fast: true,

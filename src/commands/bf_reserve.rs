@@ -26,7 +26,7 @@ impl Command for Reserve {
     type Error = Error;
 
     const INFO: Info = Info {
-        name: c"BF.RESERVE",
+        name: c"bf.reserve",
         arity: -4,
         access: Access::Insert,
         fast: true,

@@ -23,7 +23,7 @@ impl Command for ScanDump {
     type Error = Error;
 
     const INFO: Info = Info {
-        name: c"BF.SCANDUMP",
+        name: c"bf.scandump",
         arity: 3,
         access: Access::Read,
         fast: false,

@@ -65,7 +65,7 @@ impl Access {
 
 /// What COMMAND INFO and COMMAND DOCS tell about a command.
 pub struct Info {
-    /// `BF.ADD`.
+    /// `bf.add`, in lower case as the names of the server's own commands: COMMAND, INFO commandstats and errors show it.
     pub name: &'static CStr,
     /// How many words a call has, the name included; −n means n or more.
     pub arity: c_int,

@@ -209,8 +209,8 @@ fn the_servers_own_words_for_a_wrong_number_of_arguments() {
         &["BF.LOADCHUNK", "k", "1", "a", "b"],
     ];
     for call in calls {
-        let text = error(run!(c, call)).to_lowercase();
-        let expected = format!("err wrong number of arguments for '{}' command", call[0].to_lowercase());
+        let text = error(run!(c, call));
+        let expected = format!("ERR wrong number of arguments for '{}' command", call[0].to_lowercase());
         assert_eq!(text, expected, "{call:?}");
     }
     assert_eq!(int(run!(c, "DBSIZE")), 0);

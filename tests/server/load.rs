@@ -78,7 +78,7 @@ fn log_with_rival(owns: &str) -> String {
 
 #[test]
 fn f107_the_log_names_what_another_module_has_taken() {
-    for (owns, name) in [("name", "bf"), ("type", "bloomgate"), ("command", "BF.ADD")] {
+    for (owns, name) in [("name", "bf"), ("type", "bloomgate"), ("command", "bf.add")] {
         let log = log_with_rival(owns);
         let line =
             log.lines().find(|line| line.contains("bloomgate:") || line.contains("<bf>") || line.contains("<module>"));
