@@ -23,8 +23,8 @@ test: ## Unit, property and integration tests, on redis-server; needs no downloa
 	@.ci/need rust cc libclang redis-server
 	$(CARGO) test --locked
 
-test-all: test ## The tests, and the integration tests on Redis 6.2, 7.0, 8.2 and Valkey 9.1 (fetched into .peers/)
-	@.ci/need pip
+test-all: test ## The tests, and on Redis 6.2, 7.0, 8.2 and Valkey 9.1 with the clients (fetched into .peers/)
+	@.ci/need pip node
 	.ci/peers
 	.ci/test-all
 

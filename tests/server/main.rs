@@ -2,6 +2,7 @@
 //! under its number, `f08_…`. How a server is had: `harness`.
 
 mod arguments;
+mod clients;
 mod commands;
 mod fixtures;
 mod harness;

@@ -16,6 +16,7 @@ mod client;
 mod filters;
 mod items;
 pub mod records;
+mod scripts;
 mod wire;
 
 use std::fs::{File, OpenOptions};
@@ -35,6 +36,7 @@ use tempfile::TempDir;
 pub use client::{Client, array, bytes, error, int, ints, ok, strings};
 pub use filters::Filters;
 pub use items::{add, found, items};
+pub use scripts::Language;
 pub use wire::{Request, Stream, shown};
 
 /// How long a test may use one server unless it says otherwise. The slowest test that does not takes a few seconds.
