@@ -5,7 +5,7 @@ PORT ?= 6379
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 MODULE := $(TARGET)/release/libbloomgate.so
 
-.PHONY: help run demo test test-all lint accuracy bench fmt clean
+.PHONY: help run demo test test-all lint accuracy bench bench-core fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/    make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -38,9 +38,14 @@ accuracy: ## Measure false-positive rates at many sizes and rates, and print the
 	@.ci/need rust cc libclang
 	$(CARGO) run --release --locked --example accuracy
 
-bench: ## Measure speed
+bench: ## Measure the server beside a floor and RedisBloom (FULL=1, SECTION=…: see benches/server/main.rs)
 	@.ci/need rust cc libclang redis-server
-	$(CARGO) bench --locked
+	$(CARGO) build --release --locked --lib --example floor
+	$(CARGO) bench --locked --bench server
+
+bench-core: ## Measure the filter alone beside other crates (FULL=1: 100 M items)
+	@.ci/need rust cc libclang
+	$(CARGO) bench --locked --bench core
 
 fmt: ## Format the code
 	$(CARGO) fmt

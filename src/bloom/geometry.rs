@@ -13,6 +13,8 @@
 //! places used again in the second line, or lines cut as six-bit slices from one product made measured rates from twice
 //! to thousands of times the rate asked. So nothing here may change without a new number.
 
+use std::num::NonZeroU32;
+
 use super::hash::Hash;
 use super::sizing::Size;
 
@@ -43,7 +45,8 @@ const C: u64 = 0xd134_2543_de82_ef95;
 /// `lines = 64 · (chunks − 1) + last`, with `last` from 1 to 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    chunks: u32,
+    /// Never 0, which leaves the compiler a value to tell a whole filter from a partial one without a further byte.
+    chunks: NonZeroU32,
     last: u8,
     bits: u8,
     spread: u8,
@@ -74,7 +77,7 @@ impl Geometry {
         if !(1..=super::sizing::MAX_LINES).contains(&lines) || !(1..=MAX_BITS).contains(&bits) || !spread_fits {
             return None;
         }
-        let chunks = u32::try_from(lines.div_ceil(u64::from(CHUNK_LINES))).ok()?;
+        let chunks = NonZeroU32::new(u32::try_from(lines.div_ceil(u64::from(CHUNK_LINES))).ok()?)?;
         let last = u8::try_from((lines - 1) % u64::from(CHUNK_LINES) + 1).ok()?;
         Some(Geometry { chunks, last, bits, spread })
     }
@@ -87,13 +90,13 @@ impl Geometry {
     /// Lines in all chunks.
     #[inline]
     pub fn lines(self) -> u64 {
-        u64::from(self.chunks - 1) * u64::from(CHUNK_LINES) + u64::from(self.last)
+        u64::from(self.chunks() - 1) * u64::from(CHUNK_LINES) + u64::from(self.last)
     }
 
     /// Number of chunks, missing ones included.
     #[inline]
     pub fn chunks(self) -> u32 {
-        self.chunks
+        self.chunks.get()
     }
 
     /// Bits an item.
@@ -111,7 +114,7 @@ impl Geometry {
     /// Lines in this chunk: 64, or fewer in the last one.
     #[inline]
     pub fn chunk_lines(self, chunk: u32) -> u32 {
-        if chunk + 1 == self.chunks { u32::from(self.last) } else { CHUNK_LINES }
+        if chunk + 1 == self.chunks() { u32::from(self.last) } else { CHUNK_LINES }
     }
 
     /// Bytes of this chunk.

@@ -131,7 +131,7 @@ fn run(first: Plan, key: Option<[u8; 16]>, ops: Vec<Op>) {
                         let expected = twin.contains(item);
                         assert_eq!((found >> i & 1 == 1, chain.contains(item)), (expected, expected));
                     }
-                    assert_eq!(u64::from(found) >> slices.len(), 0);
+                    assert_eq!(found >> slices.len(), 0);
                 }
             }
             Op::Grow(plan) => {

@@ -62,8 +62,8 @@ fn enormous_capacities_are_too_large() {
         }
     }
     // A later layer of a filter whose first one a loaded value announced.
-    let head = Head { id: [1; 8], rate: 0.01, capacity: u64::MAX, expansion: 32_768, key: None };
-    let small = Plan { capacity: u64::MAX, rate: 0.01, size: Size { lines: 1, bits: 1, spread: 1 } };
+    let head = Head { id: [1; 8], rate: 0.01, capacity: i64::MAX as u64, expansion: 32_768, key: None };
+    let small = Plan { capacity: i64::MAX as u64, rate: 0.01, size: Size { lines: 1, bits: 1, spread: 1 } };
     let mut chain = Chain::new(head, small).unwrap();
     for _ in 0..40 {
         assert_eq!(chain.plan_next(), Err(Error::TooLarge));

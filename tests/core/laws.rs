@@ -189,7 +189,7 @@ fn a_head_or_plan_that_breaks_a_rule_is_refused() {
 #[test]
 fn rates_at_the_ends_of_their_range_do_not_hang_or_overflow() {
     for rate in [f64::from_bits(1), f64::MIN_POSITIVE, 1e-300, 1e-18, 1.0 - f64::EPSILON / 2.0] {
-        for capacity in [1, 1000, 1 << 40, u64::MAX] {
+        for capacity in [1, 1000, 1 << 40, i64::MAX as u64] {
             let size = Size { lines: 1, bits: 1, spread: 1 };
             let head = Head { id: [0; 8], rate, capacity, expansion: 2, key: None };
             let mut chain = Chain::new(head, Plan { capacity, rate, size }).unwrap();

@@ -102,3 +102,10 @@ fn a_default_filter_grown_to_200_000() {
     assert_eq!(filter.layer_count(), 11);
     assert!(filter.bytes() <= 550_000, "{}", filter.bytes());
 }
+
+/// A filter that is being loaded is told from a whole one without a byte of its own.
+#[test]
+fn a_whole_filter_takes_no_more_than_its_chain() {
+    assert_eq!(size_of::<bloomgate::codec::filter::Filter>(), size_of::<Chain>());
+    assert_eq!(size_of::<Chain>(), 88);
+}

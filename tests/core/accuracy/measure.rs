@@ -84,7 +84,7 @@ impl Cell {
         let plan = head.plan().expect("a capacity that fits");
         let (mut positives, mut squares, mut last) = (0, 0.0, None);
         for number in 0..filters {
-            let name = (u64::from(seed) << 32) | number;
+            let name = u64::from(seed) << 32 | number;
             let chain = self.filled(head, plan, name);
             let found = positives_among(&chain, name, probes);
             positives += found;
@@ -126,14 +126,14 @@ fn positives_among(chain: &Chain, name: u64, probes: u64) -> u64 {
     (0..probes)
         .step_by(GROUP)
         .map(|first| {
-            let items: [_; GROUP] = std::array::from_fn(|i| item(name, NEVER_ADDED + first + i as u64));
+            let items: [_; GROUP] = std::array::from_fn(|i| item(name, NEVER_ADDED | (first + i as u64)));
             u64::from(chain.contains_group(&items.each_ref().map(<[u8; 16]>::as_slice)).count_ones())
         })
         .sum()
 }
 
 fn item(name: u64, number: u64) -> [u8; 16] {
-    ((u128::from(name) << 64) | u128::from(number)).to_le_bytes()
+    (u128::from(name) << 64 | u128::from(number)).to_le_bytes()
 }
 
 impl Measured {

@@ -31,7 +31,7 @@ impl Primary {
         let id = (seed << 8 | self.made).to_le_bytes();
         // Awkward and small, so that a layer has several chunks and bits fill them quickly.
         let (capacity, expansion) = [(60, 2), (1, 1), (9000, 2), (30, 0)][(seed % 4) as usize];
-        let head = Head { id, key: (seed % 3 == 0).then_some(KEY), ..head(0.05, capacity, expansion) };
+        let head = Head { id, key: seed.is_multiple_of(3).then_some(KEY), ..head(0.05, capacity, expansion) };
         self.filter = Some(Filter::Whole(empty(head)));
         self.items.clear();
         self.sent.push(Sent::Load(1, bytes(self.filter.as_ref().unwrap())));
