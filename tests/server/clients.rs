@@ -1,8 +1,6 @@
 //! The clients that people use, each with all of its methods for Bloom filters. The scripts are in `tests/clients`.
 
-use redis::bloom::{
-    BloomFilterDumpIterator, BloomFilterInfoType, BloomFilterInsertOptions, BloomFilterScalingOptions,
-};
+use redis::bloom::{BloomFilterDumpIterator, BloomFilterInfoType, BloomFilterInsertOptions, BloomFilterScalingOptions};
 use redis::{Connection, RedisResult, TypedCommands};
 
 use crate::harness::{Client, Language, Server, items, version};

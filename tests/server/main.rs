@@ -4,6 +4,8 @@
 mod arguments;
 mod clients;
 mod commands;
+mod differential;
+mod documents;
 mod fixtures;
 mod harness;
 mod limits;

@@ -128,7 +128,8 @@ pub fn error(reply: Value) -> String {
     }
 }
 
-fn error_text(error: &ServerError) -> String {
+/// An error as the server wrote it: code, a space, text.
+pub fn error_text(error: &ServerError) -> String {
     format!("{} {}", error.code(), error.details().unwrap_or_default())
 }
 

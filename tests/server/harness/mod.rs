@@ -33,7 +33,7 @@ use std::{env, fmt, fs, io, thread};
 use redis::{ProtocolVersion, Value};
 use tempfile::TempDir;
 
-pub use client::{Client, array, bytes, error, int, ints, ok, strings};
+pub use client::{Client, array, bytes, error, error_text, int, ints, ok, strings};
 pub use filters::Filters;
 pub use items::{add, found, items};
 pub use scripts::Language;
