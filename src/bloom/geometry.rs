@@ -154,6 +154,10 @@ impl Geometry {
 }
 
 /// One line from each of `count` strata of a chunk of `c` lines, a power of two; the first of them is `spot.first`.
+#[allow(
+    clippy::needless_range_loop,
+    reason = "with iterators it kept their state in memory and took four times as long"
+)]
 #[inline(always)]
 fn draw<const S: usize>(index: &mut [u32; S], spot: Spot, c: u32, count: usize) {
     let shift = count.ilog2();
