@@ -47,35 +47,33 @@ fn programs(mark: &str) -> Vec<Program> {
     programs
 }
 
-/// Readers' servers are on the usual port, ours are not.
-fn at_port(text: &str, port: u16) -> String {
-    text.replace("6379", &port.to_string())
-}
-
-fn run_all(language: Language, mark: &str, file: &str, prologue: &str) {
+/// Runs all programs in a language, each on a server of its own, whose port stands there for the usual one.
+fn run_all(language: Language, mark: &str, file: &str) {
     for Program { section, text } in programs(mark) {
         println!("{section}");
         let server = Server::new();
-        language.run(file, &at_port(&format!("{prologue}{text}"), server.port()), &[]);
+        let port = server.port().to_string();
+        let text = text.replace("6379", &port).replace("redis-cli ", &format!("redis-cli -p {port} "));
+        language.run(file, &text, &[]);
     }
 }
 
 #[test]
 fn python() {
     needs!(Language::Python.is_there(), Language::Python.needs());
-    run_all(Language::Python, "python", "example.py", "");
+    run_all(Language::Python, "python", "example.py");
 }
 
 #[test]
 fn node() {
     needs!(Language::Node.is_there(), Language::Node.needs());
-    run_all(Language::Node, "js", "example.mjs", "");
+    run_all(Language::Node, "js", "example.mjs");
 }
 
 #[test]
 fn shell() {
     needs!(Language::Shell.is_there(), Language::Shell.needs());
-    run_all(Language::Shell, "sh", "example.sh", "set -eu\nredis-cli() { command redis-cli -p 6379 \"$@\"; }\n");
+    run_all(Language::Shell, "sh", "example.sh");
 }
 
 #[test]
