@@ -210,7 +210,9 @@ fn the_servers_own_words_for_a_wrong_number_of_arguments() {
     ];
     for call in calls {
         let text = error(run!(c, call));
-        let expected = format!("ERR wrong number of arguments for '{}' command", call[0].to_lowercase());
+        // Redis 6.2 repeats the name as it was sent.
+        let name = if version().has(7, 0) { call[0].to_lowercase() } else { call[0].to_owned() };
+        let expected = format!("ERR wrong number of arguments for '{name}' command");
         assert_eq!(text, expected, "{call:?}");
     }
     assert_eq!(int(run!(c, "DBSIZE")), 0);
