@@ -64,7 +64,19 @@ impl Command for Info {
         summary: c"Returns what a Bloom filter is and holds",
         complexity: c"O(1) for filters of up to some 100 MB",
         since: c"0.1.0",
-        args: &[Arg::one(c"key", Kind::Key), Arg { optional: true, ..Arg::one(c"field", Kind::String) }],
+        args: &[
+            Arg::one(c"key", Kind::Key),
+            Arg::one_of(
+                c"field",
+                &[
+                    Arg::word(c"capacity", c"CAPACITY"),
+                    Arg::word(c"size", c"SIZE"),
+                    Arg::word(c"filters", c"FILTERS"),
+                    Arg::word(c"items", c"ITEMS"),
+                    Arg::word(c"expansion", c"EXPANSION"),
+                ],
+            ),
+        ],
     };
 
     fn run(ctx: Ctx<'_>, args: &[Str<'_>]) -> Result<(), Error> {

@@ -95,6 +95,8 @@ pub struct Arg {
     pub optional: bool,
     /// It may be repeated.
     pub multiple: bool,
+    /// What it is one of, if it is a [`Kind::OneOf`]; these have none themselves.
+    pub choices: &'static [Arg],
 }
 
 /// What an argument is.
@@ -110,12 +112,14 @@ pub enum Kind {
     Double,
     /// Nothing but its token.
     Token,
+    /// One of [`Arg::choices`].
+    OneOf,
 }
 
 impl Arg {
     /// One that is always there, once.
     pub const fn one(name: &'static CStr, kind: Kind) -> Self {
-        Self { name, kind, token: None, optional: false, multiple: false }
+        Self { name, kind, token: None, optional: false, multiple: false, choices: &[] }
     }
 
     /// One that is there once or more.
@@ -126,6 +130,16 @@ impl Arg {
     /// An option: a word, followed by a value unless it is a [`Kind::Token`].
     pub const fn option(name: &'static CStr, kind: Kind, token: &'static CStr) -> Self {
         Self { token: Some(token), optional: true, ..Self::one(name, kind) }
+    }
+
+    /// A word that is always there.
+    pub const fn word(name: &'static CStr, token: &'static CStr) -> Self {
+        Self { token: Some(token), ..Self::one(name, Kind::Token) }
+    }
+
+    /// One of several, or none of them.
+    pub const fn one_of(name: &'static CStr, choices: &'static [Arg]) -> Self {
+        Self { optional: true, choices, ..Self::one(name, Kind::OneOf) }
     }
 }
 
@@ -300,7 +314,13 @@ fn describe(info: &Info, tell: impl FnOnce(*const raw::RedisModuleCommandInfo) -
     key.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
     key.fk.range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 { lastkey: 0, keystep: 1, limit: 0 };
     let mut keys = [key, key_end];
-    let mut args: Vec<raw::RedisModuleCommandArg> = info.args.iter().map(describe_arg).chain([arg_end]).collect();
+    let list =
+        |args: &[Arg]| -> Vec<raw::RedisModuleCommandArg> { args.iter().map(describe_arg).chain([arg_end]).collect() };
+    let mut args = list(info.args);
+    let mut choices: Vec<_> = info.args.iter().map(|arg| list(arg.choices)).collect();
+    for (arg, choices) in args.iter_mut().zip(&mut choices).filter(|(_, choices)| choices.len() > 1) {
+        arg.subargs = choices.as_mut_ptr();
+    }
     tell(&raw::RedisModuleCommandInfo {
         version: &raw const version,
         summary: info.summary.as_ptr(),
@@ -314,7 +334,7 @@ fn describe(info: &Info, tell: impl FnOnce(*const raw::RedisModuleCommandInfo) -
     })
 }
 
-/// The server's form of `arg`.
+/// The server's form of `arg`, without its choices.
 fn describe_arg(arg: &Arg) -> raw::RedisModuleCommandArg {
     let mut flags = raw::REDISMODULE_CMD_ARG_NONE;
     if arg.optional {
@@ -331,6 +351,7 @@ fn describe_arg(arg: &Arg) -> raw::RedisModuleCommandArg {
             Kind::Integer => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER,
             Kind::Double => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_DOUBLE,
             Kind::Token => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN,
+            Kind::OneOf => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_ONEOF,
         },
         // The first and only key specification, or none.
         key_spec_index: if arg.kind == Kind::Key { 0 } else { -1 },
