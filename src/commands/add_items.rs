@@ -28,7 +28,7 @@ pub fn is_trusted(ctx: Ctx<'_>) -> bool {
 /// # Errors
 /// [`Error::Core`] or [`Error::OverMemory`]; nobody was told then.
 pub fn make(ctx: Ctx<'_>, name: Str<'_>, head: Head) -> Result<Box<Filter>, Error> {
-    let plan = head.plan()?;
+    let plan = head.plan().inspect_err(|_| metrics::REFUSED_FOR_MEMORY.add(1))?;
     if !is_trusted(ctx) {
         limits::check(ctx, 64 * plan.size.lines)?;
     }
@@ -116,7 +116,7 @@ impl<'a> Adding<'a> {
 
     /// Appends a layer, and tells of it after the items before it.
     fn grow(&mut self, chain: &mut Chain, trusted: bool) -> Result<(), Error> {
-        let plan = chain.plan_next()?;
+        let plan = chain.plan_next().inspect_err(|_| metrics::REFUSED_FOR_MEMORY.add(1))?;
         if !trusted {
             limits::check(self.ctx, chain.full_bytes_with(plan))?;
         }

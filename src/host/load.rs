@@ -255,13 +255,7 @@ fn register_one(ctx: Ctx<'_>, category: Option<&CStr>, row: &Row) -> Result<(), 
     let info = row.info;
     let name = info.name.as_ptr();
     let failed = |what| format!("cannot register {:?}: {what}", info.name);
-    let words = |first: &str, rest: Option<&CStr>| {
-        let fast = if info.fast { " fast" } else { "" };
-        let rest = rest.map_or(String::new(), |word| format!(" {}", word.to_string_lossy()));
-        // A NUL in one of these words would end the text there, as it does for the server.
-        format!("{first}{fast}{rest}\0")
-    };
-    let flags = words(info.access.flags(), None);
+    let flags = format!("{}{}\0", info.access.flags(), if info.fast { " fast" } else { "" });
     // The key is the first argument of every command: first, last, step.
     // SAFETY: the context is valid, the texts end in NUL, the handler is what the server calls.
     let status = unsafe {
@@ -286,7 +280,10 @@ fn register_one(ctx: Ctx<'_>, category: Option<&CStr>, row: &Row) -> Result<(), 
         return Err(failed("the server refuses its description"));
     }
     if let Some(set_categories) = set_categories {
-        let categories = words(info.access.category(), category);
+        // As with the server's own commands, what is not fast is slow.
+        let speed = if info.fast { "fast" } else { "slow" };
+        let own = category.map_or(String::new(), |category| format!(" {}", category.to_string_lossy()));
+        let categories = format!("{} {speed}{own}\0", info.access.category());
         // SAFETY: the command is valid, the text ends in NUL and is copied.
         if unsafe { set_categories(command, categories.as_ptr().cast()) } as isize != raw::REDISMODULE_OK {
             return Err(failed("the server refuses its ACL categories"));

@@ -63,6 +63,8 @@ fn f92_replies_are_integers_in_resp2_and_booleans_in_resp3() {
     assert_eq!(run!(two, "BF.MEXISTS", "k", "a", "z"), Value::Array(vec![Value::Int(1), Value::Int(0)]));
     assert_eq!(run!(three, "BF.MEXISTS", "k", "a", "z"), Value::Array(vec![boolean(true), boolean(false)]));
     assert_eq!(run!(three, "BF.MEXISTS", "missing", "a"), Value::Array(vec![boolean(false)]));
+    assert_eq!(run!(two, "BF.INSERT", "k", "ITEMS", "a", "e"), Value::Array(vec![Value::Int(0), Value::Int(1)]));
+    assert_eq!(run!(three, "BF.INSERT", "k", "ITEMS", "a", "f"), Value::Array(vec![boolean(false), boolean(true)]));
     assert_eq!(run!(three, "BF.RESERVE", "r", "0.01", 10), Value::Okay);
 }
 

@@ -90,7 +90,7 @@ fn values_have_the_ranges_of_bf_reserve() {
     for expansion in ["-1", "32769", "2.0", ""] {
         refused(&mut c, &["EXPANSION", expansion, "ITEMS", "a"], &["expansion", "32768"]);
     }
-    refused(&mut c, &["CAPACITY", "1000000000000000000", "ITEMS", "a"], &["large"]);
+    refused(&mut c, &["CAPACITY", "1000000000000000000", "ITEMS", "a"], &["1 TiB"]);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn f84_on_an_existing_filter_the_options_have_no_effect() {
         run!(c, "BF.RESERVE", key, "0.001", 1000);
     }
     let options = ["CAPACITY", "5", "ERROR", "0.5", "NONSCALING"];
-    assert_eq!(ints(run!(c, "BF.INSERT", "k", options, "ITEMS", "a")), [1]);
+    assert_eq!(ints(run!(c, "BF.INSERT", "k", &options, "ITEMS", "a")), [1]);
     run!(c, "BF.ADD", "other", "a");
     assert_eq!(c.digest("k"), c.digest("other"));
     // Bad ones are errors all the same.
@@ -145,7 +145,7 @@ fn f90_every_item_has_its_element() {
     let server = Server::new();
     let mut c = server.client();
     let insert = ["CAPACITY", "3", "ERROR", "1e-9", "NONSCALING", "ITEMS"];
-    let replies = array(run!(c, "BF.INSERT", "n", insert, "a", "b", "c", "d", "e"));
+    let replies = array(run!(c, "BF.INSERT", "n", &insert, "a", "b", "c", "d", "e"));
     assert_eq!(replies[..3], [Value::Int(1), Value::Int(1), Value::Int(1)]);
     assert_eq!(replies.len(), 5);
     for reply in &replies[3..] {

@@ -14,10 +14,11 @@ struct Row {
     arguments: &'static str,
 }
 
-const WRITE: &[&str] = &["denyoom", "module", "write"];
-const FAST_WRITE: &[&str] = &["denyoom", "fast", "module", "write"];
-const READ: &[&str] = &["module", "readonly"];
-const FAST_READ: &[&str] = &["fast", "module", "readonly"];
+/// Without `module`, which 7.0 and later add.
+const WRITE: &[&str] = &["denyoom", "write"];
+const FAST_WRITE: &[&str] = &["denyoom", "fast", "write"];
+const READ: &[&str] = &["readonly"];
+const FAST_READ: &[&str] = &["fast", "readonly"];
 const INSERTS: &[&str] = &["RW", "insert"];
 const TELLS: &[&str] = &["RO", "access"];
 const LOOKS: &[&str] = &["RO"];
@@ -127,17 +128,15 @@ fn arity_flags_and_the_place_of_the_key() {
         let info = info(&mut c, row.name);
         // 6.2 knows no arity of a module's command.
         assert_eq!(int(info[1].clone()), if version().has(7, 0) { row.arity } else { -1 }, "{}", row.name);
-        assert_eq!(sorted(strings(info[2].clone())), row.flags, "{}", row.name);
+        let flags = strings(info[2].clone()).into_iter().filter(|flag| flag != "module").collect();
+        assert_eq!(sorted(flags), row.flags, "{}", row.name);
         assert_eq!(info[3..6], [Value::Int(1), Value::Int(1), Value::Int(1)], "{}", row.name);
     }
     // No command is missing from the table.
-    let all = strings(run!(c, "ACL", "CAT")).len();
-    assert!(all > 0);
-    let names: Vec<String> = array(run!(c, "COMMAND"))
+    let names = array(run!(c, "COMMAND"))
         .into_iter()
-        .map(|info| String::from_utf8(bytes(array(info).remove(0))).expect("text"))
-        .collect();
-    let ours = sorted(names.into_iter().filter(|name| name.starts_with("bf.")).collect());
+        .map(|info| String::from_utf8(bytes(array(info).remove(0))).expect("text").to_lowercase());
+    let ours = sorted(names.filter(|name| name.starts_with("bf.")).collect());
     assert_eq!(ours, sorted(ROWS.iter().map(|row| row.name.to_owned()).collect()));
 }
 

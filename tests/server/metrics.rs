@@ -78,10 +78,12 @@ fn what_is_refused_for_memory_is_counted() {
     assert_eq!(figure(&mut c, "bf_refused_for_memory"), 1);
     error(run!(c, "BF.RESERVE", "k", "2", 10_000));
     assert_eq!(figure(&mut c, "bf_refused_for_memory"), 1, "refused, but not for memory");
+    error(run!(c, "BF.RESERVE", "k", "0.01", "1000000000000000000"));
+    assert_eq!(figure(&mut c, "bf_refused_for_memory"), 2, "more than any filter may have");
     ok(run!(c, "BF.RESERVE", "k", "1e-9", 100));
     // Growth is tried once a command.
     run!(c, "BF.MADD", "k", items(0..110));
-    assert_eq!(figure(&mut c, "bf_refused_for_memory"), 2);
+    assert_eq!(figure(&mut c, "bf_refused_for_memory"), 3);
 }
 
 /// Filters and chunks of `count` filters of about 31 chunks, as `k0`, `k1`, …

@@ -156,7 +156,8 @@ fn a_copy_is_told_apart_and_a_renamed_filter_is_the_same() {
     load_all(&mut c, "loaded", &pairs[..2]);
     refused(&mut c, "loaded", &twin[2], &["another filter"]);
     ok(run!(c, "RENAME", "k", "renamed"));
-    load_all(&mut c, "loaded", &dump(&mut c, "renamed")[2..]);
+    let renamed = dump(&mut c, "renamed");
+    load_all(&mut c, "loaded", &renamed[2..]);
     assert_eq!(int(run!(c, "BF.EXISTS", "loaded", "a")), 1);
 }
 
