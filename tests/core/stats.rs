@@ -64,9 +64,9 @@ fn rate_and_items_are_what_they_are() {
 
 #[test]
 fn many_chunks_are_sampled_and_few_are_not() {
-    let chain = filled(0.01, 200_000, 0, 200_000);
+    let chain = filled(0.01, 500_000, 0, 500_000);
     let layer = Stats::of(&chain).layers[0];
-    assert!(layer.made as usize > SAMPLE * 8 / 10 && layer.made == layer.chunks, "{layer:?}");
+    assert!(layer.made as usize > 2 * SAMPLE && layer.made == layer.chunks, "{layer:?}");
     let all = chain.layers().next().unwrap();
     let set: u32 = all.made_from(0).flat_map(|c| all.chunk(c).unwrap().iter().flatten()).map(|w| w.count_ones()).sum();
     let exact = f64::from(set) / layer.bits as f64;
