@@ -71,6 +71,18 @@ fn many_chunks_are_sampled_and_few_are_not() {
     let set: u32 = all.made_from(0).flat_map(|c| all.chunk(c).unwrap().iter().flatten()).map(|w| w.count_ones()).sum();
     let exact = f64::from(set) / layer.bits as f64;
     assert!((layer.fill / exact - 1.0).abs() < 0.005, "{} against {exact}", layer.fill);
+    // From an empty first chunk to an all but full last one: the sample is of all of them.
+    let mut layers: Vec<_> = chain.layers().map(|layer| layer.try_clone().unwrap()).collect();
+    let chunks = layers[0].geometry().chunks() as usize;
+    for chunk in 0..chunks {
+        let lines = layers[0].make_chunk(chunk as u32).unwrap();
+        let full = lines.len() * chunk / chunks;
+        lines[..full].as_flattened_mut().fill(u64::MAX);
+        lines[full..].as_flattened_mut().fill(0);
+    }
+    let stairs = Chain::from_layers(chain.head(), layers, 0).unwrap();
+    let fill = Stats::of(&stairs).layers[0].fill;
+    assert!((fill - 0.5).abs() < 0.02, "{fill}");
     // A handful of items in a filter for millions: every chunk made is found and read.
     let sparse = Stats::of(&filled(0.01, 10_000_000, 0, 20)).layers[0];
     let exact = 20.0 * f64::from(sparse.plan.size.bits) / sparse.bits as f64;
