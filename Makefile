@@ -36,7 +36,7 @@ lint: ## Formatting, clippy without a warning, and which part of the code may im
 
 accuracy: ## Measure false-positive rates at many sizes and rates, and print the table (long)
 	@.ci/need rust cc libclang
-	$(CARGO) test --release --locked --test core accuracy -- --ignored --nocapture
+	$(CARGO) run --release --locked --example accuracy
 
 bench: ## Measure the server beside a floor and RedisBloom (FULL=1, SECTION=…: see benches/server/main.rs)
 	@.ci/need rust cc libclang redis-server

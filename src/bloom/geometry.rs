@@ -141,34 +141,37 @@ impl Geometry {
         if S == 1 {
             return Lines { index, count: 1 };
         }
-        // The common case apart: with 64 lines every product below is a shift by a constant.
+        // The common case apart: with 64 lines every product below is a shift by a constant, and the loop unrolls.
         let c = self.chunk_lines(spot.chunk);
-        let count = if c == CHUNK_LINES {
-            draw(&mut index, spot, CHUNK_LINES, S.ilog2());
-            S
-        } else {
-            let strata = c.ilog2().min(S.ilog2());
-            draw(&mut index, spot, c, strata);
-            1 << strata
-        };
+        if c == CHUNK_LINES {
+            draw(&mut index, spot, CHUNK_LINES, S);
+            return Lines { index, count: S };
+        }
+        let count = S.min(1 << c.ilog2());
+        draw(&mut index, spot, c, count);
         Lines { index, count }
     }
 }
 
-/// One line from each of `2^strata` strata of a chunk of `c` lines; the first of them is `spot.first`.
+/// One line from each of `count` strata of a chunk of `c` lines, a power of two; the first of them is `spot.first`.
+#[allow(
+    clippy::needless_range_loop,
+    reason = "with iterators it kept their state in memory and took four times as long"
+)]
 #[inline(always)]
-fn draw<const S: usize>(index: &mut [u32; S], spot: Spot, c: u32, strata: u32) {
+fn draw<const S: usize>(index: &mut [u32; S], spot: Spot, c: u32, count: usize) {
+    let shift = count.ilog2();
     let mut rest = spot.rest;
-    for (j, line) in (0u32..).zip(index).take(1 << strata).skip(1) {
+    for j in 1..count.min(S) {
         rest = rest.wrapping_mul(C);
         // 64 lines and 8 strata at most: all of this fits in a u32.
-        let low = (j * c) >> strata;
-        let high = ((j + 1) * c) >> strata;
+        let low = (j as u32 * c) >> shift;
+        let high = ((j as u32 + 1) * c) >> shift;
         let drawn = ((u128::from(rest) * u128::from(high - low)) >> 64) as u32;
         let at = spot.first + low + drawn;
         // `at mod c`, since `at` < 2c: the subtraction wraps to a huge number where it is not due. (As a branch it would
         // be mispredicted every second time.)
-        *line = at.min(at.wrapping_sub(c));
+        index[j] = at.min(at.wrapping_sub(c));
     }
 }
 

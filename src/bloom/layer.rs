@@ -184,6 +184,19 @@ impl Layer {
     /// Which of the `wanted` items of a group are in the layer.
     #[inline]
     pub fn probe(&self, hashes: &[Hash; GROUP], wanted: Mask) -> Mask {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("bmi2") {
+            // SAFETY: the processor has what the function is compiled for.
+            return unsafe { self.probe_bmi2(hashes, wanted) };
+        }
+        by_spread!(self.geometry, S => self.probe_in::<OneBit, S>(hashes, wanted))
+    }
+
+    /// [`Layer::probe`] compiled for processors of the last ten years: their shifts by a variable take one step, not three,
+    /// and there is one for each place tested.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "bmi1,bmi2")]
+    fn probe_bmi2(&self, hashes: &[Hash; GROUP], wanted: Mask) -> Mask {
         by_spread!(self.geometry, S => self.probe_in::<OneBit, S>(hashes, wanted))
     }
 
@@ -202,9 +215,12 @@ impl Layer {
         if all_set::<P, S>(&in_chunk(chunk, &lines), hash, bits) {
             return Ok(false);
         }
-        for (i, place) in places::<P>(hash).flatten().take(usize::from(bits)).enumerate() {
-            if let Some(line) = chunk.get_mut(lines.of_place(i) as usize) {
-                P::set(line, place);
+        let bits = usize::from(bits);
+        for (block, four) in places::<P>(hash).take(bits.div_ceil(4)).enumerate() {
+            for (i, place) in (block * 4..bits).zip(four) {
+                if let Some(line) = chunk.get_mut(lines.of_place(i) as usize) {
+                    P::set(line, place);
+                }
             }
         }
         Ok(true)
@@ -212,6 +228,7 @@ impl Layer {
 
     /// Pass by pass over the group, so that the memory of all items is on its way before the first is tested. An item's
     /// other lines are asked for only when its first one does not rule it out, as it does for most that are absent.
+    #[inline(always)]
     fn probe_in<P: Places, const S: usize>(&self, hashes: &[Hash; GROUP], wanted: Mask) -> Mask {
         let view = self.store.view(self.geometry);
         let mut first = [&NOTHING; GROUP];

@@ -6,6 +6,7 @@ mod arguments;
 mod commands;
 mod config;
 mod events;
+mod fixtures;
 mod harness;
 mod info;
 mod insert;

@@ -470,3 +470,43 @@ fn a_replica_that_differs_lives() {
     let sent = primary.sent.iter().flat_map(|command| if let Sent::Add(items) = command { &items[..] } else { &[] });
     assert!((50_000..50_500).chain(sent.copied()).all(|i| chain.contains(&item(i))));
 }
+
+/// Bits that end at the next position are answered OK if they are what came, in whatever ranges; else refused.
+#[test]
+fn bits_that_come_again_must_be_equal() {
+    let plan = Plan { capacity: 50, rate: 0.25, size: Size { lines: 200, bits: 1, spread: 1 } };
+    let head = head(0.3, 9, 0);
+    let raw = |kind, body| Raw::new(kind, head.id, 0, body).bytes();
+    let bits = |from: u32, to: u32, chunks: &[(u32, &[u16])]| {
+        let count = chunks.len() as u32;
+        let mut body = cat(&[&[0; 4], &from.to_le_bytes(), &to.to_le_bytes(), &count.to_le_bytes()]);
+        for (index, places) in chunks {
+            body.extend(cat(&[&index.to_le_bytes(), &(places.len() as u16).to_le_bytes()]));
+            body.extend(places.iter().flat_map(|place| place.to_le_bytes()));
+        }
+        raw(3, body)
+    };
+    let start = cat(&[&raw(1, filter_body(&head)), &raw(2, layer_body(0, [1, 1, 1], &plan))]);
+    let mut target = Some(read(&cat(&[&start, &bits(0, 3, &[(0, &[7]), (2, &[1, 2])])])).unwrap());
+    let saved = bytes(target.as_ref().unwrap());
+    for (again, equal) in [
+        (bits(0, 3, &[(0, &[7]), (2, &[1, 2])]), true),
+        (bits(1, 3, &[(2, &[1, 2])]), true),
+        (bits(2, 3, &[(2, &[1, 2])]), true),
+        (bits(0, 3, &[]), false),
+        (bits(0, 3, &[(2, &[1, 2])]), false),
+        (bits(0, 3, &[(0, &[7])]), false),
+        (bits(0, 3, &[(0, &[7]), (1, &[7]), (2, &[1, 2])]), false),
+        (bits(1, 3, &[(1, &[1, 2])]), false),
+        (bits(2, 3, &[(2, &[1])]), false),
+        (bits(2, 3, &[(2, &[1, 2, 3])]), false),
+        (bits(0, 2, &[(0, &[7])]), false),
+        (bits(0, 4, &[(0, &[7]), (2, &[1, 2])]), false),
+    ] {
+        let to = u64::from(u32::from_le_bytes(again[40..44].try_into().unwrap()));
+        let taken = load(&mut target, 2 + to, &again);
+        assert_eq!(taken.clone().ok(), equal.then_some(Taken::Unchanged), "{taken:?}");
+        assert!(bytes(target.as_ref().unwrap()) == saved);
+    }
+    assert_eq!(load(&mut target, 6, &bits(3, 4, &[])), Ok(Taken::Changed));
+}
