@@ -2,8 +2,9 @@
 //!
 //! All of it is read off the bits, so it holds for what is there, however it came there: items beyond the capacity, items
 //! that were false positives when they were added and that nobody counted. Of a layer at most [`SAMPLE`] of the chunks made
-//! are looked at, evenly spread and always the same ones, so that the price does not grow with the filter; with 32,768
-//! places a chunk, that leaves less than 0.2 % of uncertainty in the fill. (The chunks made are counted, not sampled.)
+//! are looked at, evenly spread and always the same ones, so that what is read does not grow with the filter. (The chunks made
+//! are counted, not sampled.) What that leaves open is one in the square root of the items in the sample: of a full layer
+//! for 1 %, with some 3,400 items a chunk, 0.2 % of its items; of one that is a hundredth full, 2 %.
 //!
 //! *The rate.* A random item is found if all its places are set. It falls on every line with the same chance and its places
 //! are uniform within a line, so with f the share of places set in a line, c lines in the chunk and s′ lines an item

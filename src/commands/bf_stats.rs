@@ -33,12 +33,13 @@
 //! | `chunks`, `chunks-possible` | chunks of 4096 bytes: those that something was written to, and all |
 //! | `bytes` | bytes allocated |
 //!
-//! Fill and estimates are read off the bits of at most 64 chunks a layer, spread evenly and always the same ones: exact up to
-//! some 200,000 items at 1 %, and beyond within about 1 % (the rate of a strict filter within 3 %). The formulas, and where
-//! they come from, are in `src/bloom/stats.rs`. Errors: `ERR not found`; a filter that is being loaded.
+//! Fill and estimates are read off the bits of at most 64 chunks a layer, spread evenly and always the same ones. That is all
+//! of them up to some 200,000 items at 1 %; beyond, the number of items of a full layer is right within half a per cent (of
+//! one that is a hundredth full, within five). The formulas, and where they come from, are in `src/bloom/stats.rs`. Errors:
+//! `ERR not found`; a filter that is being loaded.
 //!
-//! Complexity: O(c) for c chunks, of which 64 a layer are read and the others counted: some 100 µs for a filter of up to
-//! 100 MB. RedisBloom has no such command.
+//! Complexity: O(c) for c chunks, of which 64 a layer are read and the others counted; measured 0.7 ms for a filter of 139 MB.
+//! RedisBloom has no such command.
 
 use super::errors::Error;
 use super::keys;

@@ -3,6 +3,7 @@
 
 mod acl;
 mod arguments;
+mod cluster;
 mod commands;
 mod config;
 mod events;
