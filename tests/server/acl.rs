@@ -118,7 +118,7 @@ fn categories_of_reading_and_writing() {
     denied(&mut writer, &READS);
     let mut quick = user(&server, &["~*", "+@fast"]);
     allowed(&mut quick, &[&["BF.EXISTS", "k", "x"], &["BF.ADD", "k", "x"], &["BF.CARD", "k"]]);
-    denied(&mut quick, &[&["BF.SCANDUMP", "k", "0"], &["BF.STATS", "k"]]);
+    denied(&mut quick, &[&["BF.SCANDUMP", "k", "0"], &["BF.STATS", "k"], &["BF.INFO", "k"]]);
 }
 
 #[test]

@@ -13,8 +13,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::harness::{Client, Options, Server, add, error, found, int, items, ok};
-use crate::run;
+use crate::harness::{Client, Options, Server, add, error, found, int, items, ok, version};
+use crate::{needs, run};
 
 const END: u64 = (1 << 46) - 1;
 
@@ -47,6 +47,7 @@ fn on_file(file: &Path) -> Server {
 
 #[test]
 fn the_rdb_file_of_version_1_is_loaded_for_ever() {
+    needs!(version().has(7, 0), "RDB files of Redis 7.0");
     let mut server = on_file(&fixture("dump.rdb"));
     for restarted in [false, true] {
         if restarted {
@@ -65,6 +66,7 @@ fn the_rdb_file_of_version_1_is_loaded_for_ever() {
 /// The half-loaded one goes on where it stopped, and what is loaded grows.
 #[test]
 fn the_filters_of_version_1_can_be_used() {
+    needs!(version().has(7, 0), "RDB files of Redis 7.0");
     let server = on_file(&fixture("dump.rdb"));
     let mut c = server.client();
     let records = records(&fs::read(fixture("grown.bin")).expect("the fixture"));

@@ -76,9 +76,9 @@ const ROWS: [Row; 12] = [
     Row {
         name: "bf.info",
         arity: -2,
-        flags: FAST_READ,
+        flags: READ,
         key: LOOKS,
-        categories: &["@read", "@fast"],
+        categories: &["@read", "@slow"],
         arguments: "key [CAPACITY|SIZE|FILTERS|ITEMS|EXPANSION]",
     },
     Row { name: "bf.card", arity: 2, flags: FAST_READ, key: LOOKS, categories: &["@read", "@fast"], arguments: "key" },
