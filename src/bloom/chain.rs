@@ -10,13 +10,16 @@ use std::f64::consts::PI;
 
 use super::error::Error;
 use super::hash::{Family, Hash, Key, Murmur3, SipHash};
-use super::layer::{GROUP, Layer, Mask, Plan, items_of};
+use super::layer::{GROUP, Group, Layer, Mask, Plan, items_of};
 use super::sizing::MAX_LINES;
 
 /// The most layers of one filter.
 pub const MAX_LAYERS: usize = 128;
 /// From this layer on (counted from 0) each is at least twice as large as the one before.
 const DOUBLING_FROM: usize = 16;
+
+/// With fewer layers to go than this, laying out a group's places takes longer than testing them one by one.
+const LAYERS_TO_LAY_OUT_FOR: usize = 4;
 
 /// What a filter was asked to be, and the identity it was given.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -273,9 +276,8 @@ impl Chain {
         self.newest.contains(hash) || self.older_contain(hash)
     }
 
-    fn contains_group_by(&self, family: impl Family, group: &[&[u8]]) -> Mask {
-        let (hashes, all) = hash_group(family, group);
-        self.probe(&hashes, all)
+    fn contains_group_by(&self, family: impl Family, items: &[&[u8]]) -> Mask {
+        self.probe(&mut Group::new(family, items), mask_of(items.len()))
     }
 
     fn add_by(&mut self, family: impl Family, item: &[u8], room: Room) -> Result<bool, Stop> {
@@ -284,19 +286,19 @@ impl Chain {
         if self.older_contain(hash) { Ok(false) } else { self.insert(hash, room) }
     }
 
-    fn add_group_by(&mut self, family: impl Family, group: &[&[u8]], room: Room) -> Added {
-        let (hashes, all) = hash_group(family, group);
+    fn add_group_by(&mut self, family: impl Family, items: &[&[u8]], room: Room) -> Added {
+        let (mut group, all) = (Group::new(family, items), mask_of(items.len()));
         // What is there before the group is there at its item's turn too, since bits only get set. The rest is tried
         // in order, against the newest layer alone: only that one changes, and its lines are in the cache now.
-        let present = self.probe(&hashes, all);
+        let present = self.probe(&mut group, all);
         let mut new = 0;
         for i in items_of(all & !present) {
-            match self.insert(hashes[i], room) {
+            match self.insert(group.hash(i), room) {
                 Ok(was_new) => new |= u64::from(was_new) << i,
                 Err(stop) => return Added { done: i, new, stop: Some(stop) },
             }
         }
-        Added { done: group.len(), new, stop: None }
+        Added { done: items.len(), new, stop: None }
     }
 
     /// Adds an item that no older layer holds.
@@ -327,26 +329,24 @@ impl Chain {
     }
 
     /// Which of the `wanted` items are there. Newest layer first: it is the largest and holds most items.
-    fn probe(&self, hashes: &[Hash; GROUP], mut wanted: Mask) -> Mask {
-        let mut found = 0;
-        for layer in self.layers().rev() {
-            found |= layer.probe(hashes, wanted);
+    fn probe(&self, group: &mut Group, mut wanted: Mask) -> Mask {
+        let mut found = self.newest.probe(group, wanted);
+        for (number, layer) in self.older().iter().enumerate().rev() {
             wanted &= !found;
             if wanted == 0 {
                 break;
             }
+            if number >= LAYERS_TO_LAY_OUT_FOR {
+                group.lay_out(layer.geometry(), wanted);
+            }
+            found |= layer.probe(group, wanted);
         }
         found
     }
 }
 
-/// The hashes of a group, and the mask of its items. Items beyond [`GROUP`] are a fault of the caller's.
+/// The mask of the first `len` items of a group.
 #[inline]
-fn hash_group(family: impl Family, group: &[&[u8]]) -> ([Hash; GROUP], Mask) {
-    debug_assert!(group.len() <= GROUP);
-    let mut hashes = [Hash::default(); GROUP];
-    for (hash, item) in hashes.iter_mut().zip(group) {
-        *hash = family.hash(item);
-    }
-    (hashes, if group.len() >= 64 { Mask::MAX } else { (1 << group.len()) - 1 })
+fn mask_of(len: usize) -> Mask {
+    if len >= GROUP { Mask::MAX >> (Mask::BITS as usize - GROUP) } else { (1 << len) - 1 }
 }

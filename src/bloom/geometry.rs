@@ -254,6 +254,23 @@ pub fn places_in_first<P: Places, const S: usize>(hash: Hash) -> [usize; 4] {
         .map(|power| (hash.h2.wrapping_mul(power) >> P::SHIFT) as usize)
 }
 
+/// Makes `line` hold the first four places of an item's first line and nothing else: to be laid over the stored ones.
+///
+/// In its final place, since a copy would read as vectors what was just written as words, which stalls.
+#[inline]
+pub fn first_places<P: Places, const S: usize>(hash: Hash, line: &mut Line) {
+    *line = NOTHING;
+    for place in places_in_first::<P, S>(hash) {
+        P::set(line, place);
+    }
+}
+
+/// Whether the line has all places of the mask: no branch, and a few instructions on vectors of any width.
+#[inline]
+pub fn covers(line: &Line, mask: &Line) -> bool {
+    line.iter().zip(mask).fold(0, |missing, (line, mask)| missing | (mask & !line)) == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::hash::{Family, Murmur3};

@@ -2,8 +2,10 @@
 
 use super::chunks::{Store, View, prefetch};
 use super::error::Error;
-use super::geometry::{Geometry, Line, Lines, MAX_SPREAD, NOTHING, OneBit, Places, places, places_in_first};
-use super::hash::Hash;
+use super::geometry::{
+    Geometry, Line, Lines, MAX_SPREAD, NOTHING, OneBit, Places, covers, first_places, places, places_in_first,
+};
+use super::hash::{Family, Hash};
 use super::sizing::{self, Size};
 
 /// Items that are hashed, prefetched and tested together. Measured (see `benches/core.rs`): fewer leave the memory
@@ -12,6 +14,74 @@ pub const GROUP: usize = 32;
 
 /// A set of items of one group: bit `i` is item `i`.
 pub type Mask = u64;
+
+/// Evaluates the expression with the constant `S` the layer's spread: chosen once a call, not once a bit.
+macro_rules! by_spread {
+    ($geometry:expr, $S:ident => $call:expr) => {
+        match $geometry.spread() {
+            1 => by_spread!(@ $S = 1, $call),
+            2 => by_spread!(@ $S = 2, $call),
+            4 => by_spread!(@ $S = 4, $call),
+            _ => by_spread!(@ $S = MAX_SPREAD, $call),
+        }
+    };
+    (@ $S:ident = $value:expr, $call:expr) => {{
+        const $S: usize = $value;
+        $call
+    }};
+}
+
+/// Items that are looked for together.
+pub struct Group {
+    hashes: [Hash; GROUP],
+    /// The first four places of each item's first line, for layers of this spread; 0 if they were not laid out.
+    first_places: [Line; GROUP],
+    spread: u8,
+}
+
+impl Group {
+    /// Hashes at most [`GROUP`] items. More are a fault of the caller's.
+    #[inline]
+    pub fn new(family: impl Family, items: &[&[u8]]) -> Group {
+        debug_assert!(items.len() <= GROUP);
+        let mut hashes = [Hash::default(); GROUP];
+        for (hash, item) in hashes.iter_mut().zip(items) {
+            *hash = family.hash(item);
+        }
+        Group { hashes, first_places: [NOTHING; GROUP], spread: 0 }
+    }
+
+    /// The hash of item `i`.
+    #[inline]
+    pub fn hash(&self, i: usize) -> Hash {
+        self.hashes[i % GROUP]
+    }
+
+    /// Lays out the first places of the `wanted` items for a layer of this structure, unless they are. It pays where several
+    /// layers follow: nearly all of a filter have the same spread.
+    #[inline]
+    pub fn lay_out(&mut self, geometry: Geometry, wanted: Mask) {
+        if self.spread == geometry.spread() || !has_four(geometry) {
+            return;
+        }
+        self.spread = geometry.spread();
+        by_spread!(geometry, S => for i in items_of(wanted) {
+            first_places::<OneBit, S>(self.hashes[i], &mut self.first_places[i]);
+        });
+    }
+
+    /// Whether the places laid out are those of layers of this structure.
+    #[inline]
+    fn fits(&self, geometry: Geometry) -> bool {
+        self.spread == geometry.spread() && has_four(geometry)
+    }
+}
+
+/// Whether the items of such a layer have four places in their first line.
+#[inline]
+fn has_four(geometry: Geometry) -> bool {
+    geometry.bits() > 3 * geometry.spread()
+}
 
 /// What a layer is to be: decided once, by the server that makes it, then stored and never computed again.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,22 +124,6 @@ pub struct Layer {
     capacity: u64,
     rate: f64,
     items: u64,
-}
-
-/// Evaluates the expression with the constant `S` the layer's spread: chosen once a call, not once a bit.
-macro_rules! by_spread {
-    ($geometry:expr, $S:ident => $call:expr) => {
-        match $geometry.spread() {
-            1 => by_spread!(@ $S = 1, $call),
-            2 => by_spread!(@ $S = 2, $call),
-            4 => by_spread!(@ $S = 4, $call),
-            _ => by_spread!(@ $S = MAX_SPREAD, $call),
-        }
-    };
-    (@ $S:ident = $value:expr, $call:expr) => {{
-        const $S: usize = $value;
-        $call
-    }};
 }
 
 impl Layer {
@@ -183,21 +237,21 @@ impl Layer {
 
     /// Which of the `wanted` items of a group are in the layer.
     #[inline]
-    pub fn probe(&self, hashes: &[Hash; GROUP], wanted: Mask) -> Mask {
+    pub fn probe(&self, group: &Group, wanted: Mask) -> Mask {
         #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("bmi2") {
+        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("bmi2") {
             // SAFETY: the processor has what the function is compiled for.
-            return unsafe { self.probe_bmi2(hashes, wanted) };
+            return unsafe { self.probe_avx2(group, wanted) };
         }
-        by_spread!(self.geometry, S => self.probe_in::<OneBit, S>(hashes, wanted))
+        by_spread!(self.geometry, S => self.probe_in::<OneBit, S>(group, wanted))
     }
 
-    /// [`Layer::probe`] compiled for processors of the last ten years: their shifts by a variable take one step, not three,
-    /// and there is one for each place tested.
+    /// [`Layer::probe`] compiled for processors of the last ten years: a shift by a variable takes one step there and not
+    /// three, and a line is two vectors and not four.
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "bmi1,bmi2")]
-    fn probe_bmi2(&self, hashes: &[Hash; GROUP], wanted: Mask) -> Mask {
-        by_spread!(self.geometry, S => self.probe_in::<OneBit, S>(hashes, wanted))
+    #[target_feature(enable = "avx2,bmi1,bmi2")]
+    fn probe_avx2(&self, group: &Group, wanted: Mask) -> Mask {
+        by_spread!(self.geometry, S => self.probe_in::<OneBit, S>(group, wanted))
     }
 
     fn contains_in<P: Places, const S: usize>(&self, hash: Hash) -> bool {
@@ -229,16 +283,22 @@ impl Layer {
     /// Pass by pass over the group, so that the memory of all items is on its way before the first is tested. An item's
     /// other lines are asked for only when its first one does not rule it out, as it does for most that are absent.
     #[inline(always)]
-    fn probe_in<P: Places, const S: usize>(&self, hashes: &[Hash; GROUP], wanted: Mask) -> Mask {
-        let view = self.store.view(self.geometry);
+    fn probe_in<P: Places, const S: usize>(&self, group: &Group, wanted: Mask) -> Mask {
+        let (view, hashes, bits) = (self.store.view(self.geometry), &group.hashes, self.geometry.bits());
         let mut first = [&NOTHING; GROUP];
         for i in items_of(wanted) {
             first[i] = view.first_line(self.geometry.spot(hashes[i]));
             prefetch(first[i]);
         }
         let mut possible = 0;
-        for i in items_of(wanted) {
-            possible |= Mask::from(may_hold::<P, S>(first[i], hashes[i], self.geometry.bits())) << i;
+        if group.fits(self.geometry) {
+            for i in items_of(wanted) {
+                possible |= Mask::from(covers(first[i], &group.first_places[i])) << i;
+            }
+        } else {
+            for i in items_of(wanted) {
+                possible |= Mask::from(may_hold::<P, S>(first[i], hashes[i], bits)) << i;
+            }
         }
         if S > 1 {
             for i in items_of(possible) {
