@@ -14,7 +14,8 @@
 //! | [`commands`] | one file a command, named after it: `bf_add.rs` |
 //! | [`keytype`] | the data type: RDB, AOF, copy, memory, digest |
 //! | [`host`] | what the server offers, and its calls |
-//! | [`config`] | defaults: load arguments and module configurations |
+//! | [`metrics`] | what INFO shows |
+//! | [`config`] | defaults and limits: load arguments and module configurations |
 //! | [`codec`] | bytes ↔ filters |
 //! | [`bloom`] | the filter itself, which knows no Redis |
 //!
@@ -24,6 +25,7 @@ use std::ffi::c_int;
 
 use commands::bf_add::Add;
 use commands::bf_card::Card;
+use commands::bf_debug::Debug;
 use commands::bf_exists::Exists;
 use commands::bf_info::Info;
 use commands::bf_insert::Insert;
@@ -32,6 +34,7 @@ use commands::bf_madd::MAdd;
 use commands::bf_mexists::MExists;
 use commands::bf_reserve::Reserve;
 use commands::bf_scandump::ScanDump;
+use commands::bf_stats::StatsOf;
 use host::load::{Row, load, register, row};
 use host::{Ctx, Str, raw};
 
@@ -41,6 +44,7 @@ pub mod commands;
 pub mod config;
 pub mod host;
 pub mod keytype;
+pub mod metrics;
 
 #[global_allocator]
 static ALLOCATOR: host::alloc::HostAlloc = host::alloc::HostAlloc;
@@ -58,6 +62,8 @@ const COMMANDS: &[Row] = &[
     row::<MExists>(),
     row::<Info>(),
     row::<Card>(),
+    row::<StatsOf>(),
+    row::<Debug>(),
     row::<ScanDump>(),
     row::<LoadChunk>(),
 ];
@@ -65,6 +71,7 @@ const COMMANDS: &[Row] = &[
 fn setup(ctx: Ctx<'_>, args: &[Str<'_>]) -> Result<(), String> {
     keytype::create(ctx)?;
     register(ctx, Some(c"bloom"), COMMANDS)?;
+    host::info::register(ctx, &metrics::FIELDS);
     config::load(ctx, args)
 }
 

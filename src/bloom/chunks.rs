@@ -15,6 +15,7 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use bitvec::order::Lsb0;
 use bitvec::slice::BitSlice;
@@ -40,6 +41,14 @@ pub(super) struct Store {
 unsafe impl Send for Store {}
 // SAFETY: through `&Store` memory is only read.
 unsafe impl Sync for Store {}
+
+/// Chunks of all stores of the process. Stores may be dropped in any thread.
+static MADE: AtomicUsize = AtomicUsize::new(0);
+
+/// How many chunks there are in all stores of the process.
+pub fn made_in_all() -> usize {
+    MADE.load(Relaxed)
+}
 
 /// A store opened for a group of lookups: the depth is decided here once.
 pub(super) struct View<'a> {
@@ -73,6 +82,7 @@ impl Store {
         let slot = self.slot(geometry, chunk)?;
         if slot.is_null() {
             *slot = zeroed::<Line>(lines)?;
+            MADE.fetch_add(1, Relaxed);
         }
         // SAFETY: a chunk that is there has as many lines as the geometry says, and `&mut self` makes it ours alone.
         Ok(unsafe { std::slice::from_raw_parts_mut(*slot, lines) })
@@ -150,6 +160,7 @@ impl Store {
     pub fn clear(&mut self, geometry: Geometry) {
         let all = geometry.chunks() as usize;
         let view = self.view(geometry);
+        let mut freed = 0;
         for node in 0..if self.top.is_null() { 0 } else { all.div_ceil(NODE) } {
             let table = view.node(node);
             if table.is_null() {
@@ -159,6 +170,7 @@ impl Store {
                 // SAFETY: the node has `node_len` entries; each is null or a chunk of this length made by `zeroed`.
                 unsafe {
                     let chunk = *table.add(at);
+                    freed += usize::from(!chunk.is_null());
                     free::<Line>(chunk, geometry.chunk_lines((node * NODE + at) as u32) as usize);
                 }
             }
@@ -172,6 +184,7 @@ impl Store {
             unsafe { free::<Node>(self.top.cast(), all.div_ceil(NODE)) };
         }
         self.top = ptr::null_mut();
+        MADE.fetch_sub(freed, Relaxed);
     }
 }
 

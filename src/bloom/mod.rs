@@ -77,7 +77,8 @@
 //! # The rooms
 //!
 //! [`hash`] item → h1, h2; [`geometry`] h1, h2 → chunk, lines, places; [`chunks`] the memory; [`sizing`] capacity, rate → L,
-//! k, s; [`layer`] one filter of fixed size; [`chain`] layers, growth, groups; [`check`] what well-formed means.
+//! k, s; [`layer`] one filter of fixed size; [`chain`] layers, growth, groups; [`check`] what well-formed means; [`stats`]
+//! what a filter has become.
 //!
 //! # References
 //!
@@ -88,6 +89,8 @@
 //! - F. Putze, P. Sanders, J. Singler, Cache-, hash- and space-efficient Bloom filters, WEA 2007.
 //! - G. Steele, S. Vigna, Computationally easy, spectrally good multipliers for congruential pseudorandom number
 //!   generators, Software: Practice and Experience 52 (2022).
+//! - S. J. Swamidass, P. Baldi, Mathematical correction for fingerprint similarity measures to improve chemical retrieval,
+//!   Journal of Chemical Information and Modeling 47 (2007).
 
 pub mod chain;
 pub mod check;
@@ -97,3 +100,4 @@ pub mod geometry;
 pub mod hash;
 pub mod layer;
 pub mod sizing;
+pub mod stats;

@@ -15,7 +15,7 @@ use crate::config;
 use crate::host::ctx::random_bytes;
 use crate::host::key::KeyMut;
 use crate::host::{Ctx, Str};
-use crate::keytype::FILTER;
+use crate::{keytype, metrics};
 
 /// Whether the call tells what has happened elsewhere (a primary, an AOF), and may not be refused.
 pub fn is_trusted(ctx: Ctx<'_>) -> bool {
@@ -28,7 +28,7 @@ pub fn is_trusted(ctx: Ctx<'_>) -> bool {
 /// # Errors
 /// [`Error::Core`] or [`Error::OverMemory`]; nobody was told then.
 pub fn make(ctx: Ctx<'_>, name: Str<'_>, head: Head) -> Result<Box<Filter>, Error> {
-    let plan = head.plan()?;
+    let plan = head.plan().inspect_err(|_| metrics::REFUSED_FOR_MEMORY.add(1))?;
     if !is_trusted(ctx) {
         limits::check(ctx, 64 * plan.size.lines)?;
     }
@@ -70,10 +70,12 @@ impl<'a> Adding<'a> {
             None => {
                 made = true;
                 let filter = make(ctx, name, missing()?)?;
-                key.set(&FILTER, filter).whole_mut().ok_or(Error::Loading)?
+                keytype::set(&mut key, filter).whole_mut().ok_or(Error::Loading)?
             }
         };
+        let before = chain.changes();
         let added = add(&mut adding, chain);
+        metrics::ITEMS_ADDED.add(chain.changes().wrapping_sub(before));
         // Those who watch or listen are told once the key is closed: they may call commands of ours.
         drop(key);
         if made || adding.changed {
@@ -91,6 +93,7 @@ impl<'a> Adding<'a> {
     /// Makes room for the item that `stop` kept out, or says why not; how it is to be tried again.
     fn make_room(&mut self, chain: &mut Chain, stop: Stop) -> Result<Room, Error> {
         if stop == Stop::OutOfMemory {
+            metrics::REFUSED_FOR_MEMORY.add(1);
             return Err(bloom::error::Error::OutOfMemory.into());
         }
         if let Some(refused) = &self.refused {
@@ -113,12 +116,13 @@ impl<'a> Adding<'a> {
 
     /// Appends a layer, and tells of it after the items before it.
     fn grow(&mut self, chain: &mut Chain, trusted: bool) -> Result<(), Error> {
-        let plan = chain.plan_next()?;
+        let plan = chain.plan_next().inspect_err(|_| metrics::REFUSED_FOR_MEMORY.add(1))?;
         if !trusted {
             limits::check(self.ctx, chain.full_bytes_with(plan))?;
         }
         let (iterator, record) = next_layer_record(chain, plan)?;
         chain.grow(plan)?;
+        metrics::GROWTHS.add(1);
         self.changed = true;
         self.tell_untold();
         self.ctx.replicate_record(c"BF.LOADCHUNK", self.name, iterator.cast_signed(), &record);
@@ -139,7 +143,7 @@ impl<'a> Adding<'a> {
 
 /// What a filter is made as: as the options say, and where they say nothing, as configured.
 pub fn head_of(options: &Options) -> Head {
-    let defaults = config::defaults();
+    let defaults = config::values();
     Head {
         id: random_bytes(),
         rate: options.error_rate.unwrap_or(defaults.error_rate),

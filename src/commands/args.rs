@@ -133,7 +133,7 @@ impl Options {
 }
 
 /// A whole number of at most 64 bits.
-fn whole(text: &[u8]) -> Option<u64> {
+pub fn whole(text: &[u8]) -> Option<u64> {
     // The standard library would take a plus sign, and refuses the empty text.
     let digits = text.iter().all(u8::is_ascii_digit);
     str::from_utf8(text).ok().filter(|_| digits)?.parse().ok()

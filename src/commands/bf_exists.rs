@@ -11,6 +11,7 @@ use super::keys;
 use crate::host::key::Key;
 use crate::host::load::{Access, Arg, Command, Info, Kind};
 use crate::host::{Ctx, Str};
+use crate::metrics;
 
 /// The command.
 pub struct Exists;
@@ -33,8 +34,10 @@ impl Command for Exists {
         let [name, item] = args else { return Ok(()) };
         // SAFETY: the only key that is open.
         let key = unsafe { Key::open(ctx, *name) };
-        let filter = keys::filter(&key)?;
-        ctx.reply_bool(filter.is_some_and(|filter| filter.contains(item.bytes())));
+        let found = keys::filter(&key)?.is_some_and(|filter| filter.contains(item.bytes()));
+        metrics::CHECKS.add(1);
+        metrics::HITS.add(found.into());
+        ctx.reply_bool(found);
         Ok(())
     }
 }

@@ -19,7 +19,7 @@ use crate::host::key::KeyMut;
 use crate::host::load::{Access, Arg, Command, Info, Kind};
 use crate::host::log::{Level, log};
 use crate::host::{Ctx, Str};
-use crate::keytype::FILTER;
+use crate::keytype::{self, FILTER};
 
 /// The command.
 pub struct LoadChunk;
@@ -49,7 +49,7 @@ impl Command for LoadChunk {
             Some(filter) => load(filter, iterator, data.bytes(), source)?,
             None if iterator == 1 => {
                 let filter = Filter::read(data.bytes(), source)?;
-                key.set(&FILTER, Box::new(filter));
+                keytype::set(&mut key, Box::new(filter));
                 Taken::Made
             }
             None => return Err(Error::FirstRecordMissing),

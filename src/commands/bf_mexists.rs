@@ -12,6 +12,7 @@ use crate::bloom::layer::GROUP;
 use crate::host::key::Key;
 use crate::host::load::{Access, Arg, Command, Info, Kind};
 use crate::host::{Ctx, Str};
+use crate::metrics;
 
 /// The command.
 pub struct MExists;
@@ -36,8 +37,10 @@ impl Command for MExists {
         let key = unsafe { Key::open(ctx, *name) };
         let filter = keys::filter(&key)?;
         ctx.reply_array(items.len());
+        metrics::CHECKS.add(items.len() as u64);
         for group in items.chunks(GROUP) {
             let found = filter.map_or(0, |filter| filter.contains_group(&keys::bytes_of(group)[..group.len()]));
+            metrics::HITS.add(found.count_ones().into());
             for i in 0..group.len() {
                 ctx.reply_bool(found >> i & 1 == 1);
             }

@@ -17,7 +17,7 @@ use super::errors::Error;
 use crate::host::key::KeyMut;
 use crate::host::load::{Access, Arg, Command, Info, Kind};
 use crate::host::{Ctx, Str};
-use crate::keytype::FILTER;
+use crate::keytype::{self, FILTER};
 
 /// The command.
 pub struct Reserve;
@@ -54,7 +54,7 @@ impl Command for Reserve {
             return Err(Error::Exists);
         }
         let filter = make(ctx, *name, head)?;
-        key.set(&FILTER, filter);
+        keytype::set(&mut key, filter);
         drop(key);
         ctx.signal_modified(*name);
         ctx.notify(c"bf.reserve", *name);

@@ -4,7 +4,8 @@
 //! it is 0. Each pair of iterator and data goes to BF.LOADCHUNK unchanged.
 //!
 //! Reply: an array of the next iterator and at most 1 MiB of data. Adds and growth during a dump leave it loadable, and
-//! what was in when it began is in it. Errors: `ERR not found`, or an iterator that was not returned.
+//! what was in when it began is in it. A dump of a filter with a keyed hash holds its key: whoever may dump it can make items
+//! that collide, so in ACLs the command counts as reading (`@read`, `%R~`). Errors: `ERR not found`, or an iterator that was not returned.
 //!
 //! Complexity: O(n) in the bytes of the record. The loop is that of RedisBloom's BF.SCANDUMP.
 

@@ -24,7 +24,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::{null_mut, write_bytes};
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
 use super::raw;
 
@@ -40,6 +40,30 @@ const SYSTEM: u8 = 2;
 
 /// Where all blocks come from.
 static SOURCE: AtomicU8 = AtomicU8::new(UNDECIDED);
+
+/// Bytes asked for and not given back, by any thread.
+static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes that the module has allocated, as it asked for them: without what the server's allocator adds.
+pub fn allocated() -> usize {
+    ALLOCATED.load(Relaxed)
+}
+
+/// Counts a new block, unless there is none.
+#[inline]
+fn counted(block: *mut u8, size: usize) -> *mut u8 {
+    recounted(block, 0, size)
+}
+
+/// Counts a block that took the place of one of `old` bytes, unless there is none.
+#[inline]
+fn recounted(block: *mut u8, old: usize, new: usize) -> *mut u8 {
+    if !block.is_null() {
+        // Wraps where it shrinks, as the addition does.
+        ALLOCATED.fetch_add(new.wrapping_sub(old), Relaxed);
+    }
+    block
+}
 
 /// Whether blocks are the server's; decides it at the first call.
 #[inline]
@@ -158,7 +182,7 @@ unsafe impl GlobalAlloc for HostAlloc {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promises about the layout are handed on; `take` only on the server.
-        unsafe {
+        let block = unsafe {
             if !on_server() {
                 System.alloc(layout)
             } else if layout.align() <= SERVER_ALIGN {
@@ -166,13 +190,14 @@ unsafe impl GlobalAlloc for HostAlloc {
             } else {
                 padded(layout).map_or(null_mut(), |size| align_within(take(size), layout.align()))
             }
-        }
+        };
+        counted(block, layout.size())
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as for `alloc`.
-        unsafe {
+        let block = unsafe {
             if !on_server() {
                 System.alloc_zeroed(layout)
             } else if layout.align() <= SERVER_ALIGN {
@@ -180,11 +205,13 @@ unsafe impl GlobalAlloc for HostAlloc {
             } else {
                 padded(layout).map_or(null_mut(), |size| align_within(take_zeroed(size), layout.align()))
             }
-        }
+        };
+        counted(block, layout.size())
     }
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        ALLOCATED.fetch_sub(layout.size(), Relaxed);
         // SAFETY: the block came from `alloc` with this layout, so from the same branch there.
         unsafe {
             if !on_server() {
@@ -203,11 +230,13 @@ unsafe impl GlobalAlloc for HostAlloc {
         // blocks hold the bytes that are copied, and do not overlap.
         unsafe {
             if !on_server() {
-                return System.realloc(block, layout, new_size);
+                return recounted(System.realloc(block, layout, new_size), layout.size(), new_size);
             }
             let resize = if reports() { raw::RedisModule_TryRealloc } else { raw::RedisModule_Realloc };
             match resize {
-                Some(resize) if layout.align() <= SERVER_ALIGN => resize(block.cast(), new_size).cast(),
+                Some(resize) if layout.align() <= SERVER_ALIGN => {
+                    recounted(resize(block.cast(), new_size).cast(), layout.size(), new_size)
+                }
                 // 7.0 has TryAlloc alone; an aligned block could land at another distance.
                 _ => {
                     let moved = self.alloc(Layout::from_size_align_unchecked(new_size, layout.align()));

@@ -95,6 +95,8 @@ pub struct Arg {
     pub optional: bool,
     /// It may be repeated.
     pub multiple: bool,
+    /// What it is one of, if it is a [`Kind::OneOf`]; these have none themselves.
+    pub choices: &'static [Arg],
 }
 
 /// What an argument is.
@@ -110,12 +112,14 @@ pub enum Kind {
     Double,
     /// Nothing but its token.
     Token,
+    /// One of [`Arg::choices`].
+    OneOf,
 }
 
 impl Arg {
     /// One that is always there, once.
     pub const fn one(name: &'static CStr, kind: Kind) -> Self {
-        Self { name, kind, token: None, optional: false, multiple: false }
+        Self { name, kind, token: None, optional: false, multiple: false, choices: &[] }
     }
 
     /// One that is there once or more.
@@ -126,6 +130,16 @@ impl Arg {
     /// An option: a word, followed by a value unless it is a [`Kind::Token`].
     pub const fn option(name: &'static CStr, kind: Kind, token: &'static CStr) -> Self {
         Self { token: Some(token), optional: true, ..Self::one(name, kind) }
+    }
+
+    /// A word that is always there.
+    pub const fn word(name: &'static CStr, token: &'static CStr) -> Self {
+        Self { token: Some(token), ..Self::one(name, Kind::Token) }
+    }
+
+    /// One of several, or none of them.
+    pub const fn one_of(name: &'static CStr, choices: &'static [Arg]) -> Self {
+        Self { optional: true, choices, ..Self::one(name, Kind::OneOf) }
     }
 }
 
@@ -241,13 +255,7 @@ fn register_one(ctx: Ctx<'_>, category: Option<&CStr>, row: &Row) -> Result<(), 
     let info = row.info;
     let name = info.name.as_ptr();
     let failed = |what| format!("cannot register {:?}: {what}", info.name);
-    let words = |first: &str, rest: Option<&CStr>| {
-        let fast = if info.fast { " fast" } else { "" };
-        let rest = rest.map_or(String::new(), |word| format!(" {}", word.to_string_lossy()));
-        // A NUL in one of these words would end the text there, as it does for the server.
-        format!("{first}{fast}{rest}\0")
-    };
-    let flags = words(info.access.flags(), None);
+    let flags = format!("{}{}\0", info.access.flags(), if info.fast { " fast" } else { "" });
     // The key is the first argument of every command: first, last, step.
     // SAFETY: the context is valid, the texts end in NUL, the handler is what the server calls.
     let status = unsafe {
@@ -272,7 +280,10 @@ fn register_one(ctx: Ctx<'_>, category: Option<&CStr>, row: &Row) -> Result<(), 
         return Err(failed("the server refuses its description"));
     }
     if let Some(set_categories) = set_categories {
-        let categories = words(info.access.category(), category);
+        // As with the server's own commands, what is not fast is slow.
+        let speed = if info.fast { "fast" } else { "slow" };
+        let own = category.map_or(String::new(), |category| format!(" {}", category.to_string_lossy()));
+        let categories = format!("{} {speed}{own}\0", info.access.category());
         // SAFETY: the command is valid, the text ends in NUL and is copied.
         if unsafe { set_categories(command, categories.as_ptr().cast()) } as isize != raw::REDISMODULE_OK {
             return Err(failed("the server refuses its ACL categories"));
@@ -300,7 +311,13 @@ fn describe(info: &Info, tell: impl FnOnce(*const raw::RedisModuleCommandInfo) -
     key.find_keys_type = raw::RedisModuleKeySpecFindKeysType_REDISMODULE_KSPEC_FK_RANGE;
     key.fk.range = raw::RedisModuleCommandKeySpec__bindgen_ty_2__bindgen_ty_1 { lastkey: 0, keystep: 1, limit: 0 };
     let mut keys = [key, key_end];
-    let mut args: Vec<raw::RedisModuleCommandArg> = info.args.iter().map(describe_arg).chain([arg_end]).collect();
+    let list =
+        |args: &[Arg]| -> Vec<raw::RedisModuleCommandArg> { args.iter().map(describe_arg).chain([arg_end]).collect() };
+    let mut args = list(info.args);
+    let mut choices: Vec<_> = info.args.iter().map(|arg| list(arg.choices)).collect();
+    for (arg, choices) in args.iter_mut().zip(&mut choices).filter(|(_, choices)| choices.len() > 1) {
+        arg.subargs = choices.as_mut_ptr();
+    }
     tell(&raw::RedisModuleCommandInfo {
         version: &raw const version,
         summary: info.summary.as_ptr(),
@@ -314,7 +331,7 @@ fn describe(info: &Info, tell: impl FnOnce(*const raw::RedisModuleCommandInfo) -
     })
 }
 
-/// The server's form of `arg`.
+/// The server's form of `arg`, without its choices.
 fn describe_arg(arg: &Arg) -> raw::RedisModuleCommandArg {
     let mut flags = raw::REDISMODULE_CMD_ARG_NONE;
     if arg.optional {
@@ -331,6 +348,7 @@ fn describe_arg(arg: &Arg) -> raw::RedisModuleCommandArg {
             Kind::Integer => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_INTEGER,
             Kind::Double => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_DOUBLE,
             Kind::Token => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_PURE_TOKEN,
+            Kind::OneOf => raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_ONEOF,
         },
         // The first and only key specification, or none.
         key_spec_index: if arg.kind == Kind::Key { 0 } else { -1 },

@@ -25,6 +25,8 @@ pub enum Source {
     Machine,
     /// The limit of the control group (container) that the server runs in.
     ControlGroup,
+    /// A setting of the module, by its name.
+    Setting(&'static str),
 }
 
 impl fmt::Display for Source {
@@ -33,6 +35,7 @@ impl fmt::Display for Source {
             Self::Maxmemory => "maxmemory",
             Self::Machine => "the machine's memory",
             Self::ControlGroup => "the control group's memory limit",
+            Self::Setting(name) => name,
         })
     }
 }

@@ -5,6 +5,7 @@
 //!     ctx       one call of a command: arguments, replies, replication, events
 //!     key       an open key and the value of our type in it
 //!     config    settings for CONFIG GET and CONFIG SET
+//!     info      a section of INFO
 //!     server    which server this is (found once)
 //!     memory    how much memory a value could ever have
 //!     alloc     Rust's allocator on the server's memory
@@ -21,6 +22,7 @@
 pub mod alloc;
 pub mod config;
 pub mod ctx;
+pub mod info;
 pub mod key;
 pub mod load;
 pub mod log;

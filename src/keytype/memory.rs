@@ -3,11 +3,12 @@
 use std::ffi::{c_longlong, c_void};
 use std::ptr::null_mut;
 
-use super::filter;
+use super::{filter, give};
 use crate::bloom::layer::Layer;
 use crate::codec::filter::Filter;
 use crate::codec::record::holding_bits;
 use crate::host::{Str, api, raw};
+use crate::metrics;
 
 /// Bytes allocated for the value, all of them.
 ///
@@ -25,6 +26,7 @@ pub unsafe extern "C" fn usage(value: *const c_void) -> usize {
 pub unsafe extern "C" fn free(value: *mut c_void) {
     // SAFETY: a value of this type came from `Box::into_raw`, and the server gives it back here.
     drop(unsafe { Box::from_raw(value.cast::<Filter>()) });
+    metrics::filter_freed();
 }
 
 /// How many allocations freeing takes, about: the server frees large values in another thread.
@@ -48,7 +50,7 @@ pub unsafe extern "C" fn copy(
 ) -> *mut c_void {
     // SAFETY: the server's promises.
     let (filter, to) = unsafe { (filter(value), Str::new(to)) };
-    filter.try_clone(to.bytes()).map_or(null_mut(), |copy| Box::into_raw(Box::new(copy)).cast())
+    filter.try_clone(to.bytes()).map_or(null_mut(), give)
 }
 
 /// What DEBUG DIGEST-VALUE compares: everything that an answer, now or after growth, depends on.

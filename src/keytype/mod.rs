@@ -11,8 +11,9 @@ use std::ffi::{c_int, c_void};
 
 use crate::codec::filter::Filter;
 use crate::codec::record::VERSION;
-use crate::host::key::DataType;
+use crate::host::key::{DataType, KeyMut};
 use crate::host::{Ctx, raw};
+use crate::metrics;
 
 /// The type, as its values are opened by commands.
 pub static FILTER: DataType<Filter> = DataType::new(c"bloomgate");
@@ -50,6 +51,18 @@ pub fn create(ctx: Ctx<'_>) -> Result<(), String> {
 unsafe fn filter<'a>(value: *const c_void) -> &'a Filter {
     // SAFETY: a value of this type is a pointer from `Box::<Filter>::into_raw`; the rest is the caller's promise.
     unsafe { &*value.cast::<Filter>() }
+}
+
+/// A value for the server, which owns it from now on.
+fn give(filter: Filter) -> *mut c_void {
+    metrics::filter_given();
+    Box::into_raw(Box::new(filter)).cast()
+}
+
+/// Makes `filter` the value of an open key.
+pub fn set<'k>(key: &'k mut KeyMut<'_>, filter: Box<Filter>) -> &'k mut Filter {
+    metrics::filter_given();
+    key.set(&FILTER, filter)
 }
 
 /// What the callbacks that cannot report an error do when a record cannot be written for lack of memory: end the

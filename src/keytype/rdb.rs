@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::slice;
 
-use super::{CANNOT_SAVE, ENCODING, filter};
+use super::{CANNOT_SAVE, ENCODING, filter, give};
 use crate::codec::filter::{Filter, Source};
 use crate::codec::record::{self, Refused};
 use crate::host::log::{Level, log_io};
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn load(io: *mut raw::RedisModuleIO, encoding: c_int) -> *
     }
     // SAFETY: `io` is this callback's.
     match unsafe { read(io) } {
-        Ok(filter) => Box::into_raw(Box::new(filter)).cast(),
+        Ok(filter) => give(filter),
         Err(refused) => {
             // SAFETY: `io` is this callback's.
             unsafe { log_io(io, Level::Warning, format_args!("a Bloomgate filter is refused: {refused}")) };

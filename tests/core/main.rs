@@ -8,4 +8,5 @@ mod laws;
 mod memory;
 mod oom;
 mod sizing;
+mod stats;
 mod twin;

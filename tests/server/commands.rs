@@ -3,10 +3,8 @@
 use redis::Value;
 
 use crate::harness::records::{self, Filter, Layer};
-use crate::harness::{
-    Client, Options, Server, add, array, bytes, error, found, int, ints, items, ok, strings, version,
-};
-use crate::{needs, run};
+use crate::harness::{Client, Server, add, array, bytes, error, found, int, ints, items, ok, version};
+use crate::run;
 
 /// A filter in which no item of a test is a false positive.
 fn precise(c: &mut Client, key: &str) {
@@ -65,6 +63,8 @@ fn f92_replies_are_integers_in_resp2_and_booleans_in_resp3() {
     assert_eq!(run!(two, "BF.MEXISTS", "k", "a", "z"), Value::Array(vec![Value::Int(1), Value::Int(0)]));
     assert_eq!(run!(three, "BF.MEXISTS", "k", "a", "z"), Value::Array(vec![boolean(true), boolean(false)]));
     assert_eq!(run!(three, "BF.MEXISTS", "missing", "a"), Value::Array(vec![boolean(false)]));
+    assert_eq!(run!(two, "BF.INSERT", "k", "ITEMS", "a", "e"), Value::Array(vec![Value::Int(0), Value::Int(1)]));
+    assert_eq!(run!(three, "BF.INSERT", "k", "ITEMS", "a", "f"), Value::Array(vec![boolean(false), boolean(true)]));
     assert_eq!(run!(three, "BF.RESERVE", "r", "0.01", 10), Value::Okay);
 }
 
@@ -218,34 +218,6 @@ fn the_servers_own_words_for_a_wrong_number_of_arguments() {
     assert_eq!(int(run!(c, "DBSIZE")), 0);
 }
 
-/// name, arity, a flag it has, a flag it has not
-const COMMANDS: [(&str, i64, &str, &str); 6] = [
-    ("BF.RESERVE", -4, "write", "readonly"),
-    ("BF.ADD", 3, "write", "readonly"),
-    ("BF.MADD", -3, "write", "readonly"),
-    ("BF.EXISTS", 3, "readonly", "write"),
-    ("BF.MEXISTS", -3, "readonly", "write"),
-    ("BF.LOADCHUNK", 4, "write", "readonly"),
-];
-
-#[test]
-fn commands_say_what_they_are() {
-    let server = Server::new();
-    let mut c = server.client();
-    for (name, arity, has, has_not) in COMMANDS {
-        let info = array(array(run!(c, "COMMAND", "INFO", name)).remove(0));
-        let flags = strings(info[2].clone());
-        assert!(flags.contains(&has.to_owned()) && !flags.contains(&has_not.to_owned()), "{name}: {flags:?}");
-        assert_eq!(flags.contains(&"denyoom".to_owned()), has == "write", "{name}: {flags:?}");
-        let keys: Vec<i64> = info[3..6].iter().cloned().map(int).collect();
-        assert_eq!(keys, [1, 1, 1], "{name}: first key, last key, step");
-        if version().has(7, 0) {
-            assert_eq!(int(info[1].clone()), arity, "{name}");
-        }
-    }
-    assert_eq!(strings(run!(c, "COMMAND", "GETKEYS", "BF.MADD", "k", "a", "b")), ["k"]);
-}
-
 #[test]
 fn the_module_announces_itself_as_bf() {
     let server = Server::new();
@@ -298,34 +270,4 @@ fn f69_adds_that_answer_1_are_as_many_as_items_within_the_rate() {
     ok(run!(c, "BF.RESERVE", "k", "0.01", 200_000));
     let new = add(&mut c, "k", &items(0..200_000));
     assert!((199_400..=200_000).contains(&new), "{new} of 200,000 were new");
-}
-
-#[test]
-fn f18_key_permissions_are_those_of_reading_and_writing() {
-    needs!(version().has(7, 0), "ACL key permissions, of 7.0");
-    let server = Options::new().start();
-    let mut c = server.client();
-    run!(c, "BF.ADD", "k", "x");
-    for (user, permission) in [("ro", "%R~*"), ("wo", "%W~*")] {
-        ok(run!(c, "ACL", "SETUSER", user, "on", "nopass", permission, "+@all"));
-    }
-    let as_user = |user: &str| {
-        let mut c = server.client();
-        ok(run!(c, "AUTH", user, "any"));
-        c
-    };
-    let denied = |reply: Value| assert!(error(reply.clone()).starts_with("NOPERM"), "{reply:?}");
-    let mut reader = as_user("ro");
-    assert_eq!(int(run!(reader, "BF.EXISTS", "k", "x")), 1);
-    assert_eq!(ints(run!(reader, "BF.MEXISTS", "k", "x")), [1]);
-    denied(run!(reader, "BF.ADD", "k", "y"));
-    denied(run!(reader, "BF.MADD", "k", "y"));
-    denied(run!(reader, "BF.RESERVE", "new", "0.01", 100));
-    denied(run!(reader, "BF.LOADCHUNK", "new", 1, "x"));
-    // BF.ADD answers whether the item was there and so reads nothing else: inserting is enough.
-    let mut writer = as_user("wo");
-    denied(run!(writer, "BF.EXISTS", "k", "x"));
-    denied(run!(writer, "BF.MEXISTS", "k", "x"));
-    assert_eq!(int(run!(writer, "BF.ADD", "k", "y")), 1);
-    ok(run!(writer, "BF.RESERVE", "new", "0.01", 100));
 }

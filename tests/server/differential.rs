@@ -9,7 +9,7 @@ use std::slice;
 
 use redis::{Cmd, Value};
 
-use crate::harness::{Client, Options, Server, error_text, ok, version};
+use crate::harness::{Client, Options, Server, error_text, ok, strings, version};
 use crate::{needs, run};
 
 /// How many commands are drawn for each protocol.
@@ -140,8 +140,10 @@ const DIFFERENCES: &[Difference] = &[
         title: "Sizes",
         example: &["BF.RESERVE k 0.01 100", "BF.INFO k SIZE"],
         explains: |e| {
-            let (ours, theirs) = (without_size(&e.ours), without_size(&e.theirs));
-            e.is(&["BF.INFO"]) && (ours == theirs || (e.has("SIZE") && same_shape(&e.ours, &e.theirs)))
+            let same_but_size = without_size(&e.ours) == without_size(&e.theirs);
+            let size_alone = e.has("SIZE") && same_shape(&e.ours, &e.theirs);
+            (e.is(&["BF.INFO"]) && (same_but_size || size_alone))
+                || (e.is(&["BF.DEBUG"]) && without_sizes(&e.ours) == without_sizes(&e.theirs))
         },
     },
     Difference {
@@ -220,6 +222,18 @@ fn without_size(reply: &Value) -> Vec<Value> {
         flat.remove(name + 1);
     }
     flat
+}
+
+/// BF.DEBUG's lines without the values that follow from the layout.
+fn without_sizes(reply: &Value) -> Vec<Vec<String>> {
+    let field = |field: &str| match field.split_once(':') {
+        Some((name @ ("bytes" | "bits" | "hashes" | "ratio"), _)) => name.to_owned(),
+        _ => field.to_owned(),
+    };
+    match reply {
+        Value::Array(_) => strings(reply.clone()).iter().map(|line| line.split(' ').map(field).collect()).collect(),
+        other => vec![vec![format!("{other:?}")]],
+    }
 }
 
 /// Whether both are an array or a map of one number.
@@ -365,6 +379,7 @@ impl Dice {
             "BF.CARD",
             "BF.SCANDUMP",
             "BF.LOADCHUNK",
+            "BF.DEBUG",
             "DEL",
         ]);
         words.push(name.into());

@@ -47,7 +47,7 @@ fn on_file(file: &Path) -> Server {
 
 #[test]
 fn the_rdb_file_of_version_1_is_loaded_for_ever() {
-    needs!(version().has(7, 0), "a server that reads RDB files of 7.0");
+    needs!(version().has(7, 0), "RDB files of Redis 7.0");
     let mut server = on_file(&fixture("dump.rdb"));
     for restarted in [false, true] {
         if restarted {
@@ -66,7 +66,7 @@ fn the_rdb_file_of_version_1_is_loaded_for_ever() {
 /// The half-loaded one goes on where it stopped, and what is loaded grows.
 #[test]
 fn the_filters_of_version_1_can_be_used() {
-    needs!(version().has(7, 0), "a server that reads RDB files of 7.0");
+    needs!(version().has(7, 0), "RDB files of Redis 7.0");
     let server = on_file(&fixture("dump.rdb"));
     let mut c = server.client();
     let records = records(&fs::read(fixture("grown.bin")).expect("the fixture"));

@@ -1,0 +1,120 @@
+//! Redis Cluster: the key of a command decides where it goes, and nothing else in it.
+
+use redis::Value;
+
+use crate::harness::{Client, Options, Server, add, bytes, error, found, int, items, ok, strings, version};
+use crate::{needs, run};
+
+/// Every command, with the key `key` and other words that are keys of other slots.
+fn calls(key: &str) -> [Vec<&str>; 12] {
+    [
+        vec!["BF.RESERVE", key, "0.01", "100"],
+        vec!["BF.ADD", key, "a"],
+        vec!["BF.MADD", key, "a", "b", "c"],
+        vec!["BF.INSERT", key, "ITEMS", "a", "b", "c"],
+        vec!["BF.EXISTS", key, "a"],
+        vec!["BF.MEXISTS", key, "a", "b", "c"],
+        vec!["BF.INFO", key],
+        vec!["BF.CARD", key],
+        vec!["BF.STATS", key],
+        vec!["BF.DEBUG", key],
+        vec!["BF.SCANDUMP", key, "0"],
+        vec!["BF.LOADCHUNK", key, "2", "a"],
+    ]
+}
+
+/// A node of a cluster. Its bus takes the port 10,000 above its own, so some ports will not do.
+fn node() -> Server {
+    let options = Options::new().config("cluster-enabled", "yes").config("cluster-require-full-coverage", "no");
+    for _ in 0..20 {
+        match options.clone().try_start() {
+            Ok(server) => return server,
+            Err(log) if log.contains("port number too high") || log.contains("port is already busy") => {}
+            Err(log) => panic!("the node did not start:\n{log}"),
+        }
+    }
+    panic!("no port whose bus has one too");
+}
+
+fn text(reply: Value) -> String {
+    String::from_utf8(bytes(reply)).expect("text")
+}
+
+fn slot(c: &mut Client, key: &str) -> i64 {
+    int(run!(c, "CLUSTER", "KEYSLOT", key))
+}
+
+/// Two nodes that know each other: the slot of `k` is the first one's, that of `elsewhere` the second's.
+fn cluster() -> (Server, Server) {
+    let (here, there) = (node(), node());
+    let (mut c, mut d) = (here.client(), there.client());
+    let (own, other) = (slot(&mut c, "k"), slot(&mut c, "elsewhere"));
+    ok(run!(c, "CLUSTER", "ADDSLOTS", own));
+    ok(run!(d, "CLUSTER", "ADDSLOTS", other));
+    ok(run!(c, "CLUSTER", "MEET", "127.0.0.1", there.port()));
+    let told = |c: &mut Client| {
+        let text = text(run!(c, "CLUSTER", "INFO"));
+        text.contains("cluster_state:ok") && text.contains("cluster_slots_assigned:2")
+    };
+    here.until("each node knows the other's slot", || told(&mut c) && told(&mut d));
+    (here, there)
+}
+
+#[test]
+fn commands_go_where_their_key_is() {
+    let (here, there) = cluster();
+    let mut c = here.client();
+    let other = slot(&mut c, "elsewhere");
+    for call in calls("elsewhere") {
+        let text = error(run!(c, &call));
+        assert_eq!(text, format!("MOVED {other} 127.0.0.1:{}", there.port()), "{call:?}");
+    }
+    for call in calls("k") {
+        let reply = run!(c, &call);
+        assert!(call[0] == "BF.LOADCHUNK" || !matches!(reply, Value::ServerError(_)), "{call:?}: {reply:?}");
+        assert_eq!(strings(run!(c, "COMMAND", "GETKEYS", &call)), ["k"]);
+    }
+    // Under a slot of nobody there is an error of the cluster, and no key.
+    assert!(error(run!(c, "BF.ADD", "nowhere", "a")).starts_with("CLUSTERDOWN "));
+}
+
+/// A filter of several layers in the first node; its digest.
+fn fill(c: &mut Client) -> String {
+    add(c, "k", &items(0..20_000));
+    c.digest("k")
+}
+
+#[track_caller]
+fn moved(c: &mut Client, d: &mut Client, digest: &str) {
+    assert_eq!(d.digest("k"), digest);
+    assert_eq!(found(d, "k", &items(0..20_000)), 20_000);
+    assert!(error(run!(c, "BF.EXISTS", "k", "a")).starts_with("MOVED "));
+}
+
+#[test]
+fn a_slot_is_moved_key_by_key() {
+    let (here, there) = cluster();
+    let (mut c, mut d) = (here.client(), there.client());
+    let digest = fill(&mut c);
+    let own = slot(&mut c, "k");
+    let (from, to) = (text(run!(c, "CLUSTER", "MYID")), text(run!(d, "CLUSTER", "MYID")));
+    ok(run!(d, "CLUSTER", "SETSLOT", own, "IMPORTING", &from));
+    ok(run!(c, "CLUSTER", "SETSLOT", own, "MIGRATING", &to));
+    ok(run!(c, "MIGRATE", "127.0.0.1", there.port(), "k", 0, 5000));
+    ok(run!(d, "CLUSTER", "SETSLOT", own, "NODE", &to));
+    ok(run!(c, "CLUSTER", "SETSLOT", own, "NODE", &to));
+    moved(&mut c, &mut d, &digest);
+}
+
+#[test]
+fn a_slot_is_moved_at_once() {
+    needs!(version().valkey && version().number >= (9, 0, 0), "CLUSTER MIGRATESLOTS, of Valkey 9");
+    let (here, there) = cluster();
+    let (mut c, mut d) = (here.client(), there.client());
+    let digest = fill(&mut c);
+    let (own, to) = (slot(&mut c, "k"), text(run!(d, "CLUSTER", "MYID")));
+    ok(run!(c, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", own, own, "NODE", &to));
+    there.until("the slot has moved", || !matches!(run!(d, "BF.CARD", "k"), Value::ServerError(_)));
+    there.until("the other node knows", || matches!(run!(c, "BF.CARD", "k"), Value::ServerError(_)));
+    moved(&mut c, &mut d, &digest);
+}
