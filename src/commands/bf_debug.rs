@@ -26,7 +26,7 @@ impl Command for Debug {
     type Error = Error;
 
     const INFO: Info = Info {
-        name: c"BF.DEBUG",
+        name: c"bf.debug",
         arity: 2,
         access: Access::Look,
         fast: true,

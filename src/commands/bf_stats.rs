@@ -58,7 +58,7 @@ impl Command for StatsOf {
     type Error = Error;
 
     const INFO: Info = Info {
-        name: c"BF.STATS",
+        name: c"bf.stats",
         arity: 2,
         access: Access::Look,
         fast: false,
