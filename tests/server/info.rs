@@ -10,7 +10,7 @@ const NAMES: [&str; 5] = ["Capacity", "Size", "Number of filters", "Number of it
 const WORDS: [&str; 5] = ["CAPACITY", "SIZE", "FILTERS", "ITEMS", "EXPANSION"];
 
 fn name(text: &str) -> Value {
-    Value::BulkString(text.as_bytes().to_vec())
+    Value::SimpleString(text.into())
 }
 
 /// Names and values of a reply that is a map in RESP3, and flat in RESP2 and on 6.2.
