@@ -32,7 +32,7 @@ impl Command for Debug {
         fast: true,
         summary: c"Returns a line about each layer of a Bloom filter",
         complexity: c"O(l), where l is the number of layers",
-        since: c"0.2.0",
+        since: c"0.1.0",
         args: &[Arg::one(c"key", Kind::Key)],
     };
 

@@ -64,7 +64,7 @@ impl Command for StatsOf {
         fast: false,
         summary: c"Returns how full the layers of a Bloom filter are, and estimates of its error rate and its items",
         complexity: c"O(c), where c is the number of chunks, of which at most 64 a layer are read",
-        since: c"0.2.0",
+        since: c"0.1.0",
         args: &[Arg::one(c"key", Kind::Key)],
     };
 
