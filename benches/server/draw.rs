@@ -15,7 +15,7 @@ const COLORS: [RGBColor; 2] = [RGBColor(0, 90, 156), RGBColor(240, 150, 60)];
 /// The floor, and what only helps to read.
 const GREY: RGBColor = RGBColor(110, 110, 110);
 /// Pixels: width of the text left of the bars and of one group of bars; height of one bar; what stands above and below.
-const LABELS: u32 = 185;
+const LABELS: u32 = 204;
 const GROUP: u32 = 235;
 const BAR: u32 = 15;
 const ABOVE: u32 = 84;

@@ -23,7 +23,7 @@ impl Filter {
     pub fn label(&self) -> String {
         match self.rate {
             Some(rate) => format!("{} at {}", count(self.items), percent(rate)),
-            None => format!("{}, grown from the default capacity", count(self.items)),
+            None => format!("{}, grown from 100", count(self.items)),
         }
     }
 
