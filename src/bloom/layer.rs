@@ -178,6 +178,11 @@ impl Layer {
         self.store.bytes(self.geometry)
     }
 
+    /// At least the number of chunks made, without looking at each.
+    pub fn slots(&self) -> usize {
+        self.store.slots(self.geometry)
+    }
+
     /// The lines of a chunk, if it was made.
     pub fn chunk(&self, chunk: u32) -> Option<&[Line]> {
         if chunk < self.geometry.chunks() { self.store.view(self.geometry).chunk(chunk) } else { None }

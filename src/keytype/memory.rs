@@ -29,14 +29,15 @@ pub unsafe extern "C" fn free(value: *mut c_void) {
     metrics::filter_freed();
 }
 
-/// How many allocations freeing takes, about: the server frees large values in another thread.
+/// How many allocations freeing takes at most: the server frees large values in another thread. Counted by the tables of
+/// chunks, since the one who unlinks a value of a million chunks waits for this.
 ///
 /// # Safety
 /// The server calls it with a value of the type.
 pub unsafe extern "C" fn free_effort(_key: *mut raw::RedisModuleString, value: *const c_void) -> usize {
     // SAFETY: the server's promise.
     let filter = unsafe { filter(value) };
-    1 + filter.layers().map(|layer| 1 + layer.made_from(0).count()).sum::<usize>()
+    1 + filter.layers().map(|layer| 1 + layer.slots()).sum::<usize>()
 }
 
 /// A deep copy, or null if there is no memory for it (the server then answers an error).
