@@ -17,7 +17,7 @@ run: ## Start redis-server with the module on PORT (6379), in the foreground; it
 
 demo: ## Load 100,000 words, probe them and 100,000 others, before and after a restart
 	@.ci/need rust cc libclang redis-server words
-	$(CARGO) run --release --locked --quiet --example demo
+	$(CARGO) run --release --locked --example demo
 
 test: ## Unit, property and integration tests, on redis-server; needs no download
 	@.ci/need rust cc libclang redis-server

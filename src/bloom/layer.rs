@@ -260,8 +260,13 @@ impl Layer {
     }
 
     fn contains_in<P: Places, const S: usize>(&self, hash: Hash) -> bool {
-        let (view, spot) = (self.store.view(self.geometry), self.geometry.spot(hash));
-        may_hold::<P, S>(view.first_line(spot), hash, self.geometry.bits()) && self.holds::<P, S>(&view, hash)
+        let view = self.store.view(self.geometry);
+        // With one line there is nothing to be spared by looking at it first.
+        let ruled_out = S > 1 && {
+            let first = view.first_line(self.geometry.spot(hash));
+            !may_hold::<P, S>(first, hash, self.geometry.bits())
+        };
+        !ruled_out && self.holds::<P, S>(&view, hash)
     }
 
     fn insert_in<P: Places, const S: usize>(&mut self, hash: Hash) -> Result<bool, Error> {
@@ -295,7 +300,14 @@ impl Layer {
             first[i] = view.first_line(self.geometry.spot(hashes[i]));
             prefetch(first[i]);
         }
-        let mut possible = 0;
+        let (mut possible, mut found) = (0, 0);
+        if S == 1 {
+            // There are no other lines.
+            for i in items_of(wanted) {
+                found |= Mask::from(all_set::<P, S>(&[first[i]; S], hashes[i], bits)) << i;
+            }
+            return found;
+        }
         if group.fits(self.geometry) {
             for i in items_of(wanted) {
                 possible |= Mask::from(covers(first[i], &group.first_places[i])) << i;
@@ -305,12 +317,9 @@ impl Layer {
                 possible |= Mask::from(may_hold::<P, S>(first[i], hashes[i], bits)) << i;
             }
         }
-        if S > 1 {
-            for i in items_of(possible) {
-                self.lines_of::<S>(&view, hashes[i]).into_iter().for_each(|line| prefetch(line));
-            }
+        for i in items_of(possible) {
+            self.lines_of::<S>(&view, hashes[i]).into_iter().for_each(|line| prefetch(line));
         }
-        let mut found = 0;
         for i in items_of(possible) {
             found |= Mask::from(self.holds::<P, S>(&view, hashes[i])) << i;
         }

@@ -184,21 +184,15 @@ fn zeros<const N: usize>(bytes: &mut &[u8]) -> Result<(), Refused> {
     if *take::<N>(bytes)? == [0; N] { Ok(()) } else { Err(Refused::Bad("a reserved byte is not 0")) }
 }
 
-/// Whether these bytes begin as a record of ours does.
-pub fn is_record(bytes: &[u8]) -> bool {
-    bytes.starts_with(&MAGIC)
-}
-
 /// Reads the first record of `bytes` and moves past it.
 ///
 /// # Errors
 /// [`Refused::Bad`] or [`Refused::Unknown`].
 pub fn read<'a>(bytes: &mut &'a [u8]) -> Result<Record<'a>, Refused> {
     let whole = *bytes;
-    let mut head = whole;
-    if *take::<8>(&mut head)? != MAGIC {
+    let Some(mut head) = whole.strip_prefix(&MAGIC) else {
         return Err(Refused::Bad("it does not begin as a record of Bloomgate's"));
-    }
+    };
     let version = u16_of(&mut head)?;
     let kind = u8_of(&mut head)?;
     let reserved = u8_of(&mut head)?;

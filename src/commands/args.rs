@@ -20,9 +20,12 @@ pub fn error_rate(text: &[u8]) -> Result<f64, ArgError> {
     decimal(text).filter(|rate| (LEAST_ERROR_RATE..1.0).contains(rate)).ok_or(ArgError::ErrorRate)
 }
 
-/// A number of items: from 1 on. Whether so many fit into memory is asked later.
+/// The largest capacity: what a reply's integer can state. Memory ends long before it, which is asked later.
+const MAX_CAPACITY: u64 = i64::MAX as u64;
+
+/// A number of items: from 1 to [`MAX_CAPACITY`].
 pub fn capacity(text: &[u8]) -> Result<u64, ArgError> {
-    whole(text).filter(|&items| items >= 1).ok_or(ArgError::Capacity)
+    whole(text).filter(|items| (1..=MAX_CAPACITY).contains(items)).ok_or(ArgError::Capacity)
 }
 
 /// An expansion: from 0, which stands for a filter that does not grow, to [`MAX_EXPANSION`].
@@ -213,12 +216,27 @@ mod tests {
 
     #[test]
     fn capacities() {
-        for (text, items) in [("1", 1), ("007", 7), ("5000000000", 5_000_000_000), ("18446744073709551615", u64::MAX)] {
+        for (text, items) in
+            [("1", 1), ("007", 7), ("5000000000", 5_000_000_000), ("9223372036854775807", MAX_CAPACITY)]
+        {
             assert_eq!(capacity(text.as_bytes()), Ok(items), "{text}");
         }
-        for text in
-            ["", "0", "-1", "+1", "1e3", "1.0", " 1", "1 ", "1\n", "18446744073709551616", "nan", "0x10", "1_000"]
-        {
+        for text in [
+            "",
+            "0",
+            "-1",
+            "+1",
+            "1e3",
+            "1.0",
+            " 1",
+            "1 ",
+            "1\n",
+            "9223372036854775808",
+            "18446744073709551616",
+            "nan",
+            "0x10",
+            "1_000",
+        ] {
             assert_eq!(capacity(text.as_bytes()), Err(ArgError::Capacity), "{text:?}");
         }
     }
@@ -239,6 +257,6 @@ mod tests {
         assert_eq!(ArgError::ErrorRate.to_string(), "ERR bad error rate: it must be a number from 1e-12 to below 1");
         assert!(ArgError::ErrorRate.allowed().contains(&format!("{LEAST_ERROR_RATE:e}")));
         assert!(ArgError::Expansion.to_string().ends_with(&format!("from 0 to {MAX_EXPANSION}")));
-        assert!(ArgError::Capacity.to_string().ends_with(&format!("from 1 to {}", u64::MAX)));
+        assert!(ArgError::Capacity.to_string().ends_with(&format!("from 1 to {MAX_CAPACITY}")));
     }
 }

@@ -25,7 +25,7 @@ impl ArgError {
     pub const fn allowed(self) -> &'static str {
         match self {
             Self::ErrorRate => "a number from 1e-12 to below 1",
-            Self::Capacity => "a whole number from 1 to 18446744073709551615",
+            Self::Capacity => "a whole number from 1 to 9223372036854775807",
             Self::Expansion => "a whole number from 0 to 32768",
         }
     }
@@ -112,6 +112,8 @@ impl fmt::Display for Error {
                 );
             }
             Self::Core(error) => return write!(f, "ERR {error}"),
+            // The text of a limit is that of `OverMemory`, its code included.
+            Self::Record(Refused::Limit(text)) => return f.write_str(text),
             Self::Record(refused) => return write!(f, "ERR {refused}"),
             Self::ItemsMissing => "ERR syntax error: ITEMS with at least one item after it is missing",
             Self::Exists => "ERR item exists",
