@@ -18,10 +18,8 @@ use std::num::NonZeroU32;
 use super::hash::Hash;
 use super::sizing::Size;
 
-/// Lines in a full chunk.
+/// Lines in a full chunk, which is 4096 bytes: one page.
 pub const CHUNK_LINES: u32 = 64;
-/// Bytes in a full chunk: one page.
-pub const CHUNK_BYTES: usize = 4096;
 /// Places in a line of layout 1.
 pub const LINE_PLACES: u32 = 512;
 /// 64-bit words in a line.

@@ -8,8 +8,8 @@ use super::geometry::{
 use super::hash::{Family, Hash};
 use super::sizing::{self, Size};
 
-/// Items that are hashed, prefetched and tested together. Measured (see `benches/core.rs`): fewer leave the memory
-/// idle, more push each other's lines out of the first-level cache when a filter has many layers.
+/// Items that are hashed, prefetched and tested together. Measured: 16 cost up to 15 % more in filters of many layers or many
+/// items; 48 and 64 cost less in no case by more than 5 %, and more in some.
 pub const GROUP: usize = 32;
 
 /// A set of items of one group: bit `i` is item `i`.

@@ -69,9 +69,9 @@ fn f38_aof_as_written() {
     filters.check(&mut server.client());
 }
 
-#[test]
-fn f38_aof_rewritten_without_preamble() {
-    let mut server = with_aof().config("aof-use-rdb-preamble", "no").start();
+/// A server whose AOF was rewritten, added to and loaded again; the filters that were in it before.
+fn rewritten(preamble: &str) -> (Server, Filters) {
+    let mut server = with_aof().config("aof-use-rdb-preamble", preamble).start();
     let filters = Filters::make(&mut server.client());
     rewrite(&server);
     add(&mut server.client(), "after", &items(0..500));
@@ -80,7 +80,12 @@ fn f38_aof_rewritten_without_preamble() {
     let mut c = server.client();
     filters.check(&mut c);
     assert_eq!(found(&mut c, "after", &items(0..500)), 500);
-    drop(c);
+    (server, filters)
+}
+
+#[test]
+fn f38_aof_rewritten_without_preamble() {
+    let (mut server, filters) = rewritten("no");
     // And once more from what was loaded.
     rewrite(&server);
     server.kill();
@@ -90,15 +95,7 @@ fn f38_aof_rewritten_without_preamble() {
 
 #[test]
 fn aof_rewritten_with_preamble() {
-    let mut server = with_aof().config("aof-use-rdb-preamble", "yes").start();
-    let filters = Filters::make(&mut server.client());
-    rewrite(&server);
-    add(&mut server.client(), "after", &items(0..500));
-    server.kill();
-    server.start();
-    let mut c = server.client();
-    filters.check(&mut c);
-    assert_eq!(found(&mut c, "after", &items(0..500)), 500);
+    rewritten("yes");
 }
 
 #[test]
