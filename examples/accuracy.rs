@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use bloomgate::bloom::geometry::Kind;
 use bloomgate::bloom::sizing;
 use measure::{Cell, Effort, Measured, classic_bytes};
 
@@ -54,7 +55,8 @@ fn awkward() -> Vec<Cell> {
     for (rate, capacities) in [(0.01, 3000..10_000), (1e-4, 1500..5000), (1e-6, 1000..3500)] {
         for last in [1, 2, 31, 63] {
             let has_it = |&capacity: &u64| {
-                sizing::choose(capacity, rate).is_some_and(|size| size.lines > 64 && size.lines % 64 == last)
+                sizing::choose(capacity, rate, Kind::Plain)
+                    .is_some_and(|size| size.lines > 64 && size.lines % 64 == last)
             };
             cells.extend(capacities.clone().step_by(10).find(has_it).map(|capacity| Cell::full(rate, capacity)));
         }

@@ -2,6 +2,7 @@
 
 #![no_main]
 
+use bloomgate::bloom::geometry::Kind;
 use bloomgate_fuzz as records;
 
 use std::collections::HashSet;
@@ -38,7 +39,7 @@ fuzz_target!(|input: &[u8]| {
     let size = Size { lines: u64::from(lines) + 1, bits, spread: (1 << (spread % 4)).min(1 << bits.ilog2()) };
     let plan = Plan { capacity: u64::from(capacity) + 1, rate: 0.5, size };
     let key = (keyed & 1 == 1).then_some([keyed; 16]);
-    let head = Head { id: [1; 8], rate: 0.5, capacity: 1, expansion: 1, key };
+    let head = Head { id: [1; 8], rate: 0.5, capacity: 1, expansion: 1, key, kind: Kind::Plain };
     let mut chain = Chain::new(head, plan).expect("a size within its ranges");
     let mut set: HashSet<Vec<u8>> = HashSet::new();
     let mut answered = 0;

@@ -3,7 +3,8 @@
 use super::chunks::{Store, View, prefetch};
 use super::error::Error;
 use super::geometry::{
-    Geometry, Line, Lines, MAX_SPREAD, NOTHING, OneBit, Places, covers, first_places, places, places_in_first,
+    FourBit, Geometry, Kind, Line, Lines, MAX_SPREAD, NOTHING, OneBit, Places, covers, first_places, places,
+    places_in_first,
 };
 use super::hash::{Family, Hash};
 use super::sizing::{self, Size};
@@ -34,7 +35,7 @@ macro_rules! by_spread {
 /// Items that are looked for together.
 pub struct Group {
     hashes: [Hash; GROUP],
-    /// The first four places of each item's first line, for layers of this spread; 0 if they were not laid out.
+    /// The first four places of each item's first line, marked, for layers of this spread; 0 if they were not laid out.
     first_places: [Line; GROUP],
     spread: u8,
 }
@@ -60,13 +61,13 @@ impl Group {
     /// Lays out the first places of the `wanted` items for a layer of this structure, unless they are. It pays where several
     /// layers follow: nearly all of a filter have the same spread.
     #[inline]
-    pub fn lay_out(&mut self, geometry: Geometry, wanted: Mask) {
+    pub fn lay_out<P: Places>(&mut self, geometry: Geometry, wanted: Mask) {
         if self.spread == geometry.spread() || !has_four(geometry) {
             return;
         }
         self.spread = geometry.spread();
         by_spread!(geometry, S => for i in items_of(wanted) {
-            first_places::<OneBit, S>(self.hashes[i], &mut self.first_places[i]);
+            first_places::<P, S>(self.hashes[i], &mut self.first_places[i]);
         });
     }
 
@@ -86,7 +87,7 @@ fn has_four(geometry: Geometry) -> bool {
 /// What a layer is to be: decided once, by the server that makes it, then stored and never computed again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// How many adds answered 1 it takes.
+    /// How many adds answered 1 it takes; in a counting filter, adds less deletes.
     pub capacity: u64,
     /// The false-positive rate it may have after them.
     pub rate: f64,
@@ -95,23 +96,23 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Sizes a layer.
+    /// Sizes a layer of a filter of this kind.
     ///
     /// # Errors
     /// [`Error::TooLarge`] where it would pass the 2³⁴ lines of a filter.
-    pub fn new(capacity: u64, rate: f64) -> Result<Plan, Error> {
-        let size = sizing::choose(capacity, rate).ok_or(Error::TooLarge)?;
+    pub fn new(capacity: u64, rate: f64, kind: Kind) -> Result<Plan, Error> {
+        let size = sizing::choose(capacity, rate, kind).ok_or(Error::TooLarge)?;
         Ok(Plan { capacity, rate, size })
     }
 
-    /// The structure of a layer of this plan.
+    /// The structure of a layer of this plan in a filter of this kind.
     ///
     /// # Errors
     /// [`Error::Malformed`] with the rule that the plan breaks.
-    pub fn geometry(self) -> Result<Geometry, Error> {
+    pub fn geometry(self, kind: Kind) -> Result<Geometry, Error> {
         super::check::check_capacity(self.capacity)?;
         super::check::check_rate(self.rate)?;
-        Geometry::new(self.size).ok_or(Error::Malformed(
+        Geometry::new(self.size, kind).ok_or(Error::Malformed(
             "a layer has 1 to 2^34 lines, 1 to 64 bits an item, and 1, 2, 4 or 8 lines an item, not more than bits",
         ))
     }
@@ -131,9 +132,9 @@ impl Layer {
     ///
     /// # Errors
     /// [`Error::Malformed`] with the rule that the plan breaks.
-    pub fn new(plan: Plan) -> Result<Layer, Error> {
+    pub fn new(plan: Plan, kind: Kind) -> Result<Layer, Error> {
         Ok(Layer {
-            geometry: plan.geometry()?,
+            geometry: plan.geometry(kind)?,
             store: Store::default(),
             capacity: plan.capacity,
             rate: plan.rate,
@@ -151,7 +152,7 @@ impl Layer {
         self.geometry
     }
 
-    /// Adds to it that were answered 1.
+    /// Adds to it that were answered 1; in a counting filter, adds less deletes.
     pub fn items(&self) -> u64 {
         self.items
     }
@@ -165,6 +166,13 @@ impl Layer {
     #[inline]
     pub fn count(&mut self) {
         self.items = self.items.saturating_add(1);
+    }
+
+    /// Counts one delete.
+    #[inline]
+    fn uncount(&mut self) {
+        // A loaded filter may state fewer items than its counters hold.
+        self.items = self.items.saturating_sub(1);
     }
 
     /// Whether it has taken as many items as it was made for.
@@ -209,7 +217,7 @@ impl Layer {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn try_clone(&self) -> Result<Layer, Error> {
-        let mut copy = Layer::new(self.plan())?;
+        let mut copy = Layer::new(self.plan(), self.geometry.kind())?;
         copy.items = self.items;
         for chunk in self.store.made(self.geometry) {
             if let Some(lines) = self.chunk(chunk) {
@@ -219,10 +227,11 @@ impl Layer {
         Ok(copy)
     }
 
-    /// Whether all bits of the item are set.
+    /// Whether no place of the item is 0. `P` is that of the layer's kind.
     #[inline]
-    pub fn contains(&self, hash: Hash) -> bool {
-        by_spread!(self.geometry, S => self.contains_in::<OneBit, S>(hash))
+    pub fn contains<P: Places>(&self, hash: Hash) -> bool {
+        debug_assert_eq!(P::WIDTH, self.geometry.kind().width());
+        by_spread!(self.geometry, S => self.contains_in::<P, S>(hash))
     }
 
     /// Asks the processor for the first of the item's lines.
@@ -231,32 +240,62 @@ impl Layer {
         prefetch(self.store.view(self.geometry).first_line(self.geometry.spot(hash)));
     }
 
-    /// Sets the item's bits; whether any of them was not set before. Nothing is written if none was.
+    /// Sets the item's bits in a plain layer; whether any of them was not set before. Nothing is written if none was.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]; no bit was set then.
     #[inline]
     pub fn insert(&mut self, hash: Hash) -> Result<bool, Error> {
+        debug_assert_eq!(self.geometry.kind(), Kind::Plain);
         by_spread!(self.geometry, S => self.insert_in::<OneBit, S>(hash))
     }
 
-    /// Which of the `wanted` items of a group are in the layer.
+    /// Counts the item up in a counting layer.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; nothing has changed then.
     #[inline]
-    pub fn probe(&self, group: &Group, wanted: Mask) -> Mask {
+    pub fn up(&mut self, hash: Hash) -> Result<(), Error> {
+        by_spread!(self.geometry, S => self.step::<S>(hash, FourBit::up))?;
+        self.count();
+        Ok(())
+    }
+
+    /// Counts the item down in a counting layer, if it is there; whether it was.
+    #[inline]
+    pub fn down(&mut self, hash: Hash) -> bool {
+        // It is in a chunk that is there, so nothing is made.
+        let was = self.contains::<FourBit>(hash)
+            && by_spread!(self.geometry, S => self.step::<S>(hash, FourBit::down)).is_ok();
+        if was {
+            self.uncount();
+        }
+        was
+    }
+
+    /// How often the item was added to a counting layer and not deleted, at most; 15 also stands for more.
+    #[inline]
+    pub fn times(&self, hash: Hash) -> u8 {
+        by_spread!(self.geometry, S => self.times_in::<S>(hash))
+    }
+
+    /// Which of the `wanted` items of a group are in the layer. `P` is that of the layer's kind.
+    #[inline]
+    pub fn probe<P: Places>(&self, group: &Group, wanted: Mask) -> Mask {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("bmi2") {
             // SAFETY: the processor has what the function is compiled for.
-            return unsafe { self.probe_avx2(group, wanted) };
+            return unsafe { self.probe_avx2::<P>(group, wanted) };
         }
-        by_spread!(self.geometry, S => self.probe_in::<OneBit, S>(group, wanted))
+        by_spread!(self.geometry, S => self.probe_in::<P, S>(group, wanted))
     }
 
     /// [`Layer::probe`] compiled for processors of the last ten years: a shift by a variable takes one step there and not
     /// three, and a line is two vectors and not four.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2")]
-    fn probe_avx2(&self, group: &Group, wanted: Mask) -> Mask {
-        by_spread!(self.geometry, S => self.probe_in::<OneBit, S>(group, wanted))
+    fn probe_avx2<P: Places>(&self, group: &Group, wanted: Mask) -> Mask {
+        by_spread!(self.geometry, S => self.probe_in::<P, S>(group, wanted))
     }
 
     fn contains_in<P: Places, const S: usize>(&self, hash: Hash) -> bool {
@@ -283,11 +322,35 @@ impl Layer {
         for (block, four) in places::<P>(hash).take(bits.div_ceil(4)).enumerate() {
             for (i, place) in (block * 4..bits).zip(four) {
                 if let Some(line) = chunk.get_mut(lines.of_place(i) as usize) {
-                    P::set(line, place);
+                    P::mark(line, place);
                 }
             }
         }
         Ok(true)
+    }
+
+    /// Steps the counters of the item's places, each once, also where several of its places are one.
+    fn step<const S: usize>(&mut self, hash: Hash, step: fn(&mut Line, &Line)) -> Result<(), Error> {
+        let spot = self.geometry.spot(hash);
+        let lines = self.geometry.lines_at::<S>(spot);
+        let lines = lines.indexes();
+        let mut marks = [NOTHING; S];
+        for (i, place) in places::<FourBit>(hash).flatten().take(self.geometry.bits().into()).enumerate() {
+            FourBit::mark(&mut marks[i % lines.len() % S], place);
+        }
+        let chunk = self.store.make(self.geometry, spot.chunk)?;
+        for (line, marks) in lines.iter().zip(&marks) {
+            if let Some(line) = chunk.get_mut(*line as usize) {
+                step(line, marks);
+            }
+        }
+        Ok(())
+    }
+
+    fn times_in<const S: usize>(&self, hash: Hash) -> u8 {
+        let lines = self.lines_of::<S>(&self.store.view(self.geometry), hash);
+        let places = places::<FourBit>(hash).flatten().take(self.geometry.bits().into());
+        places.enumerate().map(|(i, place)| FourBit::count(lines[i % S], place)).min().unwrap_or(0)
     }
 
     /// Pass by pass over the group, so that the memory of all items is on its way before the first is tested. An item's
@@ -310,7 +373,7 @@ impl Layer {
         }
         if group.fits(self.geometry) {
             for i in items_of(wanted) {
-                possible |= Mask::from(covers(first[i], &group.first_places[i])) << i;
+                possible |= Mask::from(covers::<P>(first[i], &group.first_places[i])) << i;
             }
         } else {
             for i in items_of(wanted) {
@@ -326,7 +389,7 @@ impl Layer {
         found
     }
 
-    /// Whether all places are set, in all lines.
+    /// Whether no place is 0, in all lines.
     #[inline]
     fn holds<P: Places, const S: usize>(&self, view: &View, hash: Hash) -> bool {
         all_set::<P, S>(&self.lines_of(view, hash), hash, self.geometry.bits())
@@ -368,7 +431,7 @@ fn in_chunk<'a, const S: usize>(chunk: &'a [Line], lines: &Lines<S>) -> [&'a Lin
     std::array::from_fn(|i| chunk.get(lines.of_place(i) as usize).unwrap_or(&NOTHING))
 }
 
-/// Whether the item's first line leaves it possible that all places are set: tests up to four places of it.
+/// Whether the item's first line leaves it possible that no place is 0: tests up to four places of it.
 #[inline]
 fn may_hold<P: Places, const S: usize>(first: &Line, hash: Hash, bits: u8) -> bool {
     let place = places_in_first::<P, S>(hash);
@@ -382,7 +445,7 @@ fn may_hold<P: Places, const S: usize>(first: &Line, hash: Hash, bits: u8) -> bo
     all & 1 == 1
 }
 
-/// Whether the item's places are all set.
+/// Whether none of the item's places is 0.
 ///
 /// Four at a time without a branch: of an item that is not there, each place is set about every second time, so a branch
 /// a place would be mispredicted more often than not.

@@ -11,6 +11,7 @@
 
 use super::errors::{ArgError, Error};
 use crate::bloom::chain::MAX_EXPANSION;
+use crate::bloom::geometry::Kind;
 
 /// The rates of false positives that a filter may be made for, from the least to below 1.
 pub const LEAST_ERROR_RATE: f64 = 1e-12;
@@ -52,6 +53,8 @@ pub enum Word {
     NoCreate,
     /// `NONSCALING`
     NonScaling,
+    /// `COUNTING`
+    Counting,
     /// `ITEMS item …`: the last one, all after it is items.
     Items,
 }
@@ -65,17 +68,18 @@ impl Word {
             Self::Expansion => "EXPANSION",
             Self::NoCreate => "NOCREATE",
             Self::NonScaling => "NONSCALING",
+            Self::Counting => "COUNTING",
             Self::Items => "ITEMS",
         }
     }
 }
 
 /// The options after BF.RESERVE's capacity.
-pub const RESERVE_WORDS: &[Word] = &[Word::Expansion, Word::NonScaling];
+pub const RESERVE_WORDS: &[Word] = &[Word::Expansion, Word::NonScaling, Word::Counting];
 
 /// The options after BF.INSERT's key.
 pub const INSERT_WORDS: &[Word] =
-    &[Word::Capacity, Word::Error, Word::Expansion, Word::NoCreate, Word::NonScaling, Word::Items];
+    &[Word::Capacity, Word::Error, Word::Expansion, Word::NoCreate, Word::NonScaling, Word::Counting, Word::Items];
 
 /// What a filter that is made is to be, as far as a command says.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -86,6 +90,8 @@ pub struct Options {
     pub error_rate: Option<f64>,
     /// How many times larger the next layer is; 0 if the filter is not to scale.
     pub expansion: Option<u32>,
+    /// Whether items can be deleted.
+    pub kind: Kind,
     /// A missing key is an error.
     pub no_create: bool,
     /// How many words there were up to ITEMS and with it; all of them if it is not there.
@@ -114,7 +120,7 @@ impl Options {
                 Word::Capacity => read_capacity = Some(capacity(value()?)?),
                 Word::Error => read_rate = Some(error_rate(value()?)?),
                 Word::Expansion => factor = Some(expansion(value()?)?),
-                Word::NoCreate | Word::NonScaling => {}
+                Word::NoCreate | Word::NonScaling | Word::Counting => {}
                 Word::Items => break,
             }
         }
@@ -124,10 +130,13 @@ impl Options {
             return Err(Error::Exclusive(Word::NonScaling.name(), Word::Expansion.name()));
         }
         options.no_create = seen.contains(&Word::NoCreate);
-        for word in [Word::Capacity, Word::Error] {
+        for word in [Word::Capacity, Word::Error, Word::Counting] {
             if options.no_create && seen.contains(&word) {
                 return Err(Error::Exclusive(Word::NoCreate.name(), word.name()));
             }
+        }
+        if seen.contains(&Word::Counting) {
+            options.kind = Kind::Counting;
         }
         options.expansion = if non_scaling { Some(0) } else { factor };
         (options.capacity, options.error_rate) = (read_capacity, read_rate);
@@ -166,7 +175,7 @@ mod tests {
     fn options_are_read() {
         let read = insert("error .01 Capacity 7 expansion 4 ITEMS CAPACITY x").unwrap();
         let wanted =
-            Options { capacity: Some(7), error_rate: Some(0.01), expansion: Some(4), no_create: false, words: 7 };
+            Options { capacity: Some(7), error_rate: Some(0.01), expansion: Some(4), words: 7, ..Options::default() };
         assert_eq!(read, wanted);
         assert_eq!(insert("NOCREATE ITEMS a").unwrap(), Options { no_create: true, words: 2, ..Options::default() });
         assert_eq!(reserve("nonScaling").unwrap().expansion, Some(0));

@@ -1,10 +1,19 @@
 //! Sizes of layers: against tables, a naive twin of the model, and a simulation.
 
-use bloomgate::bloom::sizing::{MAX_LINES, Size, choose, distinct, rate};
+use bloomgate::bloom::geometry::Kind;
+use bloomgate::bloom::sizing::{self, MAX_LINES, Size, distinct};
 use std::f64::consts::{LN_2, PI};
 
 const fn size(lines: u64, bits: u8, spread: u8) -> Size {
     Size { lines, bits, spread }
+}
+
+fn choose(capacity: u64, rate: f64) -> Option<Size> {
+    sizing::choose(capacity, rate, Kind::Plain)
+}
+
+fn rate(items: u64, size: Size) -> f64 {
+    sizing::rate(items, size, Kind::Plain)
 }
 
 /// The rates that users may ask for, some at the edges, and some of deep layers below.

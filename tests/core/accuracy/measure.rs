@@ -14,6 +14,7 @@
 //! that holds today fails tomorrow only if sizes or layout change.)
 
 use bloomgate::bloom::chain::{Chain, Head, Room, Stop};
+use bloomgate::bloom::geometry::Kind;
 use bloomgate::bloom::layer::{GROUP, Plan};
 use bloomgate::bloom::sizing::Size;
 use statrs::function::gamma::gamma_lr;
@@ -80,7 +81,14 @@ impl Cell {
         // filter keep apart what varies between filters.
         let probes = (20 * self.items).max(400).min(wanted / FEWEST_FILTERS).next_multiple_of(GROUP as u64);
         let filters = wanted.div_ceil(probes);
-        let head = Head { id: [0; 8], rate: self.rate, capacity: self.capacity, expansion: self.expansion, key: None };
+        let head = Head {
+            id: [0; 8],
+            rate: self.rate,
+            capacity: self.capacity,
+            expansion: self.expansion,
+            key: None,
+            kind: Kind::Plain,
+        };
         let plan = head.plan().expect("a capacity that fits");
         let (mut positives, mut squares, mut last) = (0, 0.0, None);
         for number in 0..filters {
