@@ -133,9 +133,12 @@ thread_local! {
     static RECENT: RefCell<Recent> = const { RefCell::new(Recent { choices: [None; 32], next: 0 }) };
 }
 
+/// What a choice was made for: capacity, rate, kind.
+type Asked = (u64, f64, Kind);
+
 /// The last choices: a million filters of the same kind, and the layers into which each of them grows, cost one search each.
 struct Recent {
-    choices: [Option<(u64, f64, Kind, Option<Size>)>; 32],
+    choices: [Option<(Asked, Option<Size>)>; 32],
     /// The place of the next one, which is that of the oldest.
     next: usize,
 }
@@ -143,11 +146,11 @@ struct Recent {
 impl Recent {
     fn choose(&mut self, capacity: u64, rate: f64, kind: Kind) -> Option<Size> {
         let asked = (capacity, rate, kind);
-        if let Some((.., size)) = self.choices.iter().flatten().find(|(c, r, k, _)| (*c, *r, *k) == asked) {
+        if let Some((_, size)) = self.choices.iter().flatten().find(|(other, _)| *other == asked) {
             return *size;
         }
         let size = Search::new(capacity, rate, kind).size();
-        self.choices[self.next] = Some((capacity, rate, kind, size));
+        self.choices[self.next] = Some((asked, size));
         self.next = (self.next + 1) % self.choices.len();
         size
     }

@@ -72,7 +72,7 @@ impl Layer {
         for place in self.places(item) {
             let counter = self.counters.entry(place).or_default();
             if *counter < 15 {
-                *counter = counter.strict_add_signed(by);
+                *counter = counter.checked_add_signed(by).unwrap();
             }
             if *counter == 0 {
                 self.counters.remove(&place);

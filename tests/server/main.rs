@@ -7,6 +7,7 @@ mod clients;
 mod cluster;
 mod commands;
 mod config;
+mod counting;
 mod differential;
 mod documents;
 mod events;
