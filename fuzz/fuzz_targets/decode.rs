@@ -5,6 +5,7 @@
 use bloomgate_fuzz as records;
 
 use bloomgate::bloom::chain::Room;
+use bloomgate::bloom::geometry::Kind;
 use bloomgate::codec::filter::Filter;
 use libfuzzer_sys::fuzz_target;
 
@@ -15,6 +16,10 @@ fn try_it(bytes: &[u8]) {
         let was = chain.contains(b"item");
         assert_eq!(chain.add(b"item", Room::Exceeded).ok(), Some(!was));
         assert!(chain.contains(b"item"));
+        if chain.kind() == Kind::Counting {
+            assert!(chain.times(b"item") > 0 && chain.remove(b"item"));
+            chain.remove_group(&[b"item", b"other", b"item"]);
+        }
         records::check(&Filter::Whole(chain));
     }
 }
