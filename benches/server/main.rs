@@ -25,6 +25,7 @@ mod counting;
 mod create;
 mod draw;
 mod huge;
+mod memory;
 mod report;
 mod scale;
 mod server;
@@ -42,7 +43,8 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Section = (&'static str, fn(&Settings, &mut Report) -> Result<()>);
 
 /// All of them, in order.
-const SECTIONS: [Section; 7] = [
+const SECTIONS: [Section; 8] = [
+    ("memory", memory::run),
     ("commands", commands::run),
     ("counting", counting::run),
     ("clients", clients::run),

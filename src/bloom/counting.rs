@@ -55,7 +55,7 @@ impl Chain {
     #[inline]
     pub fn remove(&mut self, item: &[u8]) -> bool {
         let hash = self.hash(item);
-        self.prefetch(hash);
+        self.ask_for(hash);
         self.down(hash, 0)
     }
 
@@ -71,7 +71,7 @@ impl Chain {
     #[inline]
     pub fn times(&self, item: &[u8]) -> u8 {
         let hash = self.hash(item);
-        self.prefetch(hash);
+        self.ask_for(hash);
         self.layers().map(|layer| layer.times(hash)).find(|&times| times > 0).unwrap_or(0)
     }
 
@@ -79,7 +79,7 @@ impl Chain {
     #[inline]
     pub(super) fn count_up(&mut self, item: &[u8], room: Room) -> Result<bool, Stop> {
         let hash = self.hash(item);
-        self.prefetch(hash);
+        self.ask_for(hash);
         self.up(hash, 0, room)
     }
 
@@ -98,12 +98,19 @@ impl Chain {
         Added { done: items.len(), new, stop: None }
     }
 
+    /// Has the item's lines come from all layers, before the first is looked into.
+    fn ask_for(&self, hash: Hash) {
+        if self.layer_count() > 1 {
+            self.layers().for_each(|layer| _ = layer.first_line(hash));
+        }
+    }
+
     /// The oldest layer in which each of the `wanted` items is found, or the newest: where a search for it begins. Their lines
     /// are in the cache then.
     fn oldest_with(&self, group: &Group, mut wanted: Mask) -> [usize; GROUP] {
         let mut oldest = [self.layer_count() - 1; GROUP];
         for (number, layer) in self.layers().enumerate() {
-            let found = layer.probe::<FourBit>(group, wanted);
+            let found = layer.probe::<FourBit>(group, &layer.first_lines(group, wanted), wanted);
             items_of(found).for_each(|i| oldest[i] = number);
             wanted &= !found;
             if wanted == 0 {
