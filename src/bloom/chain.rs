@@ -9,7 +9,7 @@
 use std::f64::consts::PI;
 
 use super::error::Error;
-use super::hash::{Family, Hash, Key, Murmur3, SipHash};
+use super::hash::{Choice, Family, Hash, Key, Murmur3, SipHash};
 use super::layer::{GROUP, Group, Layer, Mask, Plan, items_of};
 use super::sizing::MAX_LINES;
 
@@ -104,6 +104,11 @@ impl Head {
     /// [`Error::TooLarge`].
     pub fn plan(&self) -> Result<Plan, Error> {
         Plan::new(self.capacity, self.layer_rate(0))
+    }
+
+    /// The filter's hash family.
+    pub fn hash(&self) -> Choice {
+        if self.key.is_some() { Choice::SipHash } else { Choice::Murmur3 }
     }
 
     /// The rate of layer `number`, counted from 0.

@@ -9,11 +9,13 @@ use super::errors::Error;
 use super::{keys, limits};
 use crate::bloom;
 use crate::bloom::chain::{Chain, Head, Room, Stop};
+use crate::bloom::hash::Choice;
 use crate::bloom::layer::GROUP;
 use crate::codec::filter::{Filter, next_layer_record};
 use crate::config;
 use crate::host::ctx::random_bytes;
 use crate::host::key::KeyMut;
+use crate::host::load::Arg;
 use crate::host::{Ctx, Str};
 use crate::{keytype, metrics};
 
@@ -141,15 +143,25 @@ impl<'a> Adding<'a> {
     }
 }
 
+/// The option HASH of the commands that make a filter.
+pub const HASH: Arg = Arg {
+    token: Some(c"HASH"),
+    ..Arg::one_of(c"hash", &[Arg::word(c"murmur3", c"murmur3"), Arg::word(c"siphash", c"siphash")])
+};
+
 /// What a filter is made as: as the options say, and where they say nothing, as configured.
 pub fn head_of(options: &Options) -> Head {
     let defaults = config::values();
+    let key = match options.hash.unwrap_or(defaults.hash) {
+        Choice::Murmur3 => None,
+        Choice::SipHash => Some(random_bytes()),
+    };
     Head {
         id: random_bytes(),
         rate: options.error_rate.unwrap_or(defaults.error_rate),
         capacity: options.capacity.unwrap_or(defaults.capacity),
         expansion: options.expansion.unwrap_or(defaults.expansion),
-        key: None,
+        key,
     }
 }
 

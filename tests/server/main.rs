@@ -14,6 +14,7 @@ mod fixtures;
 mod harness;
 mod info;
 mod insert;
+mod keyed;
 mod limits;
 mod load;
 mod loadchunk;

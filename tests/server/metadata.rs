@@ -31,7 +31,7 @@ const ROWS: [Row; 12] = [
         flags: FAST_WRITE,
         key: INSERTS,
         categories: &["@write", "@fast"],
-        arguments: "key error_rate capacity [EXPANSION expansion] [NONSCALING]",
+        arguments: "key error_rate capacity [EXPANSION expansion] [NONSCALING] [HASH murmur3|siphash]",
     },
     Row {
         name: "bf.add",
@@ -55,7 +55,8 @@ const ROWS: [Row; 12] = [
         flags: FAST_WRITE,
         key: INSERTS,
         categories: &["@write", "@fast"],
-        arguments: "key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING] ITEMS item...",
+        arguments: "key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING] \
+                    [HASH murmur3|siphash] ITEMS item...",
     },
     Row {
         name: "bf.exists",

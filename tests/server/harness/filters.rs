@@ -13,7 +13,7 @@ struct Filter {
 }
 
 /// key, arguments of BF.RESERVE (none: a default filter), items
-const SHAPES: [(&str, &[&str], usize); 10] = [
+const SHAPES: [(&str, &[&str], usize); 11] = [
     ("default", &[], 1),
     ("grown", &[], 3000),
     ("empty", &["0.01", "1000"], 0),
@@ -25,6 +25,7 @@ const SHAPES: [(&str, &[&str], usize); 10] = [
     // Almost all of its chunks were never written.
     ("sparse", &["0.001", "20000000"], 3),
     ("large", &["0.01", "100000"], 50_000),
+    ("keyed", &["0.01", "500", "HASH", "siphash"], 2000),
 ];
 
 impl Filters {
