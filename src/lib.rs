@@ -12,7 +12,7 @@
 //! | room | what is in it |
 //! |---|---|
 //! | [`commands`] | one file a command, named after it: `bf_add.rs` |
-//! | [`keytype`] | the data type: RDB, AOF, copy, memory, digest |
+//! | [`keytype`] | the data type: RDB, AOF, copy, memory, digest, defragmentation |
 //! | [`host`] | what the server offers, and its calls |
 //! | [`metrics`] | what INFO shows |
 //! | [`config`] | defaults and limits: load arguments and module configurations |

@@ -23,6 +23,7 @@ use crate::bloom::chain::{Chain, Head};
 use crate::bloom::check;
 use crate::bloom::error::Error;
 use crate::bloom::layer::{Layer, Plan};
+use crate::bloom::moving::{self, Mover};
 
 /// The iterator of an end record: 14 digits, which JavaScript and Lua (also `tostring` and cjson) keep exactly.
 pub const END: u64 = (1 << 46) - 1;
@@ -187,6 +188,21 @@ impl Filter {
                 let layers: usize = partial.layers.iter().map(Layer::bytes).sum();
                 let table = partial.layers.capacity() * size_of::<Layer>();
                 size_of::<Filter>() + size_of::<Partial>() + table + layers
+            }
+        }
+    }
+
+    /// Moves the memory of everything, from a place on (see [`moving`]); the place to go on from, if the mover was told to
+    /// stop.
+    pub fn move_memory(&mut self, from: u64, mover: &mut impl Mover) -> Option<u64> {
+        match self {
+            Filter::Whole(chain) => chain.move_memory(from, mover),
+            Filter::Partial(partial) => {
+                if from == 0 {
+                    moving::move_box(partial, mover);
+                    moving::move_vec(&mut partial.layers, mover);
+                }
+                moving::move_layers(partial.layers.iter_mut(), from, mover)
             }
         }
     }
