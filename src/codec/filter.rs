@@ -325,8 +325,8 @@ const COMPLETE: Refused = Refused::Order("the filter is complete and takes no fu
 pub fn next_layer_record(chain: &Chain, plan: Plan) -> Result<(u64, Vec<u8>), Refused> {
     let number = chain.layer_count();
     let position = layer_position(chain.layers().map(|layer| layer.geometry().chunks()), number);
-    // At most 128 layers: the number fits.
-    Ok((position + 1, record::write_layer(&chain.head(), chain.changes(), number as u16, plan)?))
+    let number = u16::try_from(number).map_err(|_| Error::TooManyLayers)?;
+    Ok((position + 1, record::write_layer(&chain.head(), chain.changes(), number, plan)?))
 }
 
 /// The record at `position`, of which `END` is not one; the newest layer's chunks end at `newest_to`.

@@ -207,8 +207,8 @@ pub fn add_many<'a>(
         let mut room = Room::Kept;
         let mut rest = items;
         while !rest.is_empty() {
-            let group = &rest[..rest.len().min(GROUP)];
-            let added = chain.add_group(&keys::bytes_of(group)[..group.len()], room);
+            let group = rest.get(..GROUP).unwrap_or(rest);
+            let added = chain.add_group(keys::bytes_of(group).get(..group.len()).unwrap_or_default(), room);
             for (i, item) in group.iter().take(added.done).enumerate() {
                 let new = added.new >> i & 1 == 1;
                 ctx.reply_bool(new);
@@ -217,13 +217,13 @@ pub fn add_many<'a>(
                 }
             }
             adding.changed |= added.new != 0;
-            rest = &rest[added.done..];
+            rest = rest.get(added.done..).unwrap_or_default();
             if let Some(stop) = added.stop {
                 match adding.make_room(chain, stop) {
                     Ok(more) => room = more,
                     Err(error) => {
                         ctx.reply_error(error);
-                        rest = &rest[1..];
+                        rest = rest.get(1..).unwrap_or_default();
                     }
                 }
             }

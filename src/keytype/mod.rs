@@ -11,7 +11,7 @@ mod rdb;
 use std::ffi::{c_int, c_void};
 
 use crate::codec::filter::Filter;
-use crate::codec::record::VERSION;
+use crate::codec::record::{Refused, VERSION};
 use crate::host::key::{DataType, KeyMut};
 use crate::host::{Ctx, raw};
 use crate::metrics;
@@ -72,6 +72,9 @@ pub fn set<'k>(key: &'k mut KeyMut<'_>, filter: Box<Filter>) -> &'k mut Filter {
     key.set(&FILTER, filter)
 }
 
-/// What the callbacks that cannot report an error do when a record cannot be written for lack of memory: end the
-/// process, which mostly is a saving child. A file without the record would have lost a filter in silence.
-const CANNOT_SAVE: &str = "no memory for a record of at most 1 MiB: a file without it would lose the filter";
+/// A record for callbacks that cannot report an error. Where there is no memory for one of at most 1 MiB, the process,
+/// which mostly is a saving child, ends.
+#[expect(clippy::panic, reason = "a file without the record would have lost a filter in silence")]
+fn saved<T>(record: Result<T, Refused>) -> T {
+    record.unwrap_or_else(|refused| panic!("a filter cannot be saved: {refused}"))
+}
