@@ -26,5 +26,6 @@ mod scandump;
 mod scripts;
 mod selftest;
 mod stats;
+mod torture;
 mod tracking;
 mod types;

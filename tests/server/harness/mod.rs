@@ -15,6 +15,7 @@
 mod client;
 mod filters;
 mod items;
+mod random;
 pub mod records;
 mod scripts;
 mod wire;
@@ -36,6 +37,7 @@ use tempfile::TempDir;
 pub use client::{Client, array, bytes, error, error_text, int, ints, ok, strings};
 pub use filters::Filters;
 pub use items::{add, found, items};
+pub use random::Random;
 pub use scripts::Language;
 pub use wire::{Request, Stream, shown};
 
@@ -250,7 +252,7 @@ impl Server {
         Stream::connect(self.port)
     }
 
-    /// The port on 127.0.0.1; another one after each start.
+    /// The port on 127.0.0.1; after each start the same, unless another process has taken it.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -279,9 +281,11 @@ impl Server {
     /// # Errors
     /// The server's log, when the server ends instead of answering, as for a file that it cannot load.
     pub fn try_start(&mut self) -> Result<(), String> {
-        for _ in 0..PORT_TRIES {
+        for tried in 0..PORT_TRIES {
             let before = self.log().len();
-            self.port = free_port();
+            if self.port == 0 || tried > 0 {
+                self.port = free_port();
+            }
             let child = self.spawn();
             let pid = child.id();
             *lock(&self.process) = Some(child);
@@ -294,6 +298,13 @@ impl Server {
             }
         }
         panic!("no free port in {PORT_TRIES} tries:\n{}", self.log());
+    }
+
+    /// Starts it and ends it with SIGKILL after this time, whether it answers by then or not.
+    pub fn start_and_kill(&mut self, after: Duration) {
+        *lock(&self.process) = Some(self.spawn());
+        thread::sleep(after);
+        self.kill();
     }
 
     /// A line of redis.conf for the next start.
@@ -332,11 +343,15 @@ impl Server {
 
     /// Waits until this replica has all that was written on `primary` before.
     pub fn catch_up(&self, primary: &Server) {
-        let target: u64 = primary.client().info("master_repl_offset").parse().expect("an offset");
-        let mut client = self.client();
+        let (mut client, mut upstream) = (self.client(), primary.client());
+        let target: u64 = upstream.info("master_repl_offset").parse().expect("an offset");
+        // A replica notices late that its primary was started anew; the primary knows.
+        let online = format!("port={},state=online", self.port);
         self.until("the replica has what its primary has", || {
             let info = client.info_all();
-            info["master_link_status"] == "up" && info["slave_repl_offset"].parse::<u64>().is_ok_and(|o| o >= target)
+            info["master_link_status"] == "up"
+                && info["slave_repl_offset"].parse::<u64>().is_ok_and(|o| o >= target)
+                && upstream.info_all().values().any(|text| text.contains(&online))
         });
     }
 
