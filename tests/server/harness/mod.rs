@@ -13,6 +13,7 @@
 //! loses its server, with a message; one that hangs without it ends the whole run.
 
 mod client;
+pub mod cluster;
 mod filters;
 mod items;
 mod random;
