@@ -273,6 +273,11 @@ impl Server {
         wire::read_aof(self.directory())
     }
 
+    /// The file that commands are written to now, on a server with an AOF.
+    pub fn aof_file(&self) -> PathBuf {
+        wire::aof_files(self.directory()).pop().expect("an AOF")
+    }
+
     /// Starts it again on the same data, after [`stop`](Self::stop) or [`kill`](Self::kill).
     #[track_caller]
     pub fn start(&mut self) {

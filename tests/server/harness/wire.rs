@@ -84,9 +84,8 @@ fn request(value: Value) -> Request {
     super::client::array(value).into_iter().map(super::bytes).collect()
 }
 
-/// The commands in the AOF of a data directory, but for such as MULTI: from 7.0 on those of the base, unless it is an RDB file,
-/// and of the increments; before, those of the one file.
-pub fn read_aof(directory: &Path) -> Vec<Request> {
+/// The AOF of a data directory: from 7.0 on the base and the increments, in this order; before, the one file.
+pub fn aof_files(directory: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = match fs::read_dir(directory.join("appendonlydir")) {
         Ok(entries) => entries.map(|entry| entry.expect("a directory entry").path()).collect(),
         Err(_) => vec![directory.join("appendonly.aof")],
@@ -94,8 +93,13 @@ pub fn read_aof(directory: &Path) -> Vec<Request> {
     files.retain(|path| path.extension().is_some_and(|extension| extension == "aof"));
     // appendonly.aof.2.base.aof comes before appendonly.aof.2.incr.aof; there are never ten of them here.
     files.sort();
+    files
+}
+
+/// The commands in the AOF of a data directory, but for such as MULTI.
+pub fn read_aof(directory: &Path) -> Vec<Request> {
     let mut requests = Vec::new();
-    for file in files {
+    for file in aof_files(directory) {
         let content = fs::read(&file).expect("the AOF can be read");
         assert!(!is_rdb(&content), "{} begins with an RDB file: look at it before", file.display());
         let (mut rest, mut parser, mut read) = (content.as_slice(), Parser::new(), 0);
