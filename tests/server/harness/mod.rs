@@ -40,7 +40,7 @@ pub use filters::Filters;
 pub use items::{add, found, items};
 pub use random::Random;
 pub use scripts::Language;
-pub use wire::{Request, Stream, shown};
+pub use wire::{Primary, Request, Stream, shown};
 
 /// How long a test may use one server unless it says otherwise. The slowest test that does not takes a few seconds.
 const TEST_DEADLINE: Duration = Duration::from_secs(60);

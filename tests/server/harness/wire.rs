@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use redis::{Parser, Value};
@@ -67,6 +68,43 @@ impl Stream {
                 requests.push(request);
             }
         }
+    }
+}
+
+/// A primary that is none: it serves one replica with an RDB file and then these commands.
+pub struct Primary {
+    port: u16,
+}
+
+impl Primary {
+    pub fn serve(rdb: Vec<u8>, commands: &[&redis::Cmd]) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let port = listener.local_addr().expect("the address of a bound socket").port();
+        let commands: Vec<u8> = commands.iter().flat_map(|command| command.get_packed_command()).collect();
+        // It ends with the replica's connection.
+        thread::spawn(move || {
+            let (mut socket, _) = listener.accept().expect("a replica");
+            let mut reader = BufReader::new(socket.try_clone().expect("a second handle on the socket"));
+            let mut parser = Parser::new();
+            while let Ok(value) = parser.parse_value(&mut reader) {
+                let reply = match request(value)[0].to_ascii_uppercase().as_slice() {
+                    b"PING" => b"+PONG\r\n".to_vec(),
+                    b"PSYNC" => {
+                        let mut reply = format!("+FULLRESYNC {} 0\r\n${}\r\n", "a".repeat(40), rdb.len()).into_bytes();
+                        reply.extend(&rdb);
+                        reply.extend(&commands);
+                        reply
+                    }
+                    _ => b"+OK\r\n".to_vec(),
+                };
+                socket.write_all(&reply).expect("the replica reads");
+            }
+        });
+        Self { port }
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
     }
 }
 
