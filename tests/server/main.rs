@@ -12,6 +12,7 @@ mod documents;
 mod events;
 mod fixtures;
 mod harness;
+mod huge;
 mod info;
 mod insert;
 mod limits;

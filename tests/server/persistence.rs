@@ -101,6 +101,31 @@ fn aof_rewritten_with_preamble() {
 }
 
 #[test]
+fn files_are_read_with_other_defaults_and_lower_limits() {
+    for preamble in ["yes", "no"] {
+        let mut server = with_aof().config("aof-use-rdb-preamble", preamble).start();
+        let mut c = server.client();
+        let filters = Filters::make(&mut c);
+        // As written, and then rewritten.
+        for is_rewritten in [false, true] {
+            if is_rewritten {
+                rewrite(&server);
+            }
+            add(&mut c, "after", &items(0..500));
+            let after = c.digest("after");
+            server.kill();
+            // Below what some of these filters need; and what is over it is not thrown out.
+            server.module_arguments("ERROR_RATE 0.3 INITIAL_SIZE 7 EXPANSION 0 FILTER_MAX_BYTES 10000");
+            server.configure("maxmemory", "2mb");
+            server.start();
+            c = server.client();
+            filters.check(&mut c);
+            assert_eq!(c.digest("after"), after, "rewritten: {is_rewritten}, preamble: {preamble}");
+        }
+    }
+}
+
+#[test]
 fn f32_the_aof_holds_what_changed() {
     let server = with_aof().config("aof-use-rdb-preamble", "no").start();
     let mut c = server.client();

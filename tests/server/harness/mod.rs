@@ -318,6 +318,11 @@ impl Server {
         self.options = self.options.clone().config(name, value);
     }
 
+    /// Load arguments of the module for the next start.
+    pub fn module_arguments(&mut self, arguments: &str) {
+        self.options = self.options.clone().module_arguments(arguments);
+    }
+
     /// SHUTDOWN SAVE.
     pub fn stop(&mut self) {
         // No reply comes when it works; when it does not, what comes is the reason.
