@@ -41,7 +41,7 @@ const NUMBERS: [u64; 22] = [
 ];
 
 /// One in so many is tried as a file, and another one as an AOF, which takes a start of the server each.
-const FILES: usize = 100;
+const FILES: usize = 200;
 /// Sent at once.
 const BATCH: usize = 100;
 /// The root of the largest table of chunks that a value can announce, and what there is besides.
@@ -349,7 +349,9 @@ impl Files {
         self.server = self.options.clone().start();
     }
 
-    /// An RDB file in which the value of the only key is another one.
+    /// An RDB file in which the value of the only key is another one. Nothing else in it is damaged: a server that finds
+    /// an RDB file damaged runs its own redis-check-rdb on it, and those of Redis 7.0.15, 8.2.3 and Valkey 9.1 never end
+    /// where a file breaks off within a module's value.
     fn rdb(&mut self, seeds: &[Seed], random: &mut Random) {
         let mut c = self.server.client();
         run!(c, "BF.ADD", "k", "x");
@@ -364,10 +366,7 @@ impl Files {
         tamper(seeds, &mut records, random);
         let forged = seed.dump(&records, false);
         file.splice(at..at + own.len(), forged[1..forged.len() - 10].iter().copied());
-        if random.one_in(4) {
-            break_bytes(&mut file, at + 9, random);
-        }
-        if !random.one_in(8) && file.len() > 8 {
+        if !random.one_in(8) {
             records::mend_dump(&mut file);
         }
         fs::write(path, file).expect("the RDB file can be written");
