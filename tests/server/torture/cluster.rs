@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use redis::{Cmd, ProtocolVersion, Value, cmd};
 
-use super::worker::{Reach, Unsure, is_not_now};
+use super::worker::{Reach, Unsure, digests, is_not_now};
 use super::{PAUSE, Run, check, check_logs, under_load, workers};
 use crate::harness::cluster::{Cluster, slot};
 use crate::harness::{Client, Options, Random, error_text, version};
@@ -124,6 +124,13 @@ fn under_faults(run: &Run, connections: usize, most: usize, kill_every: usize) {
             }
         });
         tally = check(&mut workers);
+        for (worker, slot) in workers.iter().zip(&slots) {
+            let primary = cluster.owner(*slot);
+            let (primary, replica) = (&cluster.nodes[primary], &cluster.nodes[cluster.replica(primary)]);
+            replica.catch_up(primary);
+            let keys: Vec<String> = worker.filters().collect();
+            assert_eq!(digests(&mut primary.client(), &keys), digests(&mut replica.client(), &keys), "{keys:?}");
+        }
         check_logs(&cluster.nodes);
     }
     println!(

@@ -131,13 +131,16 @@ pub struct Worker {
     keys: [State; KEYS],
     next: u32,
     next_absent: u32,
+    /// The last command had no certain outcome.
+    lost_touch: bool,
     pub tally: Tally,
 }
 
 impl Worker {
     pub fn new(name: String, seed: u64, reach: Box<dyn Reach>) -> Self {
         let keys = [const { State::Absent }; KEYS];
-        Self { name, random: Random::new(seed), reach, keys, next: 0, next_absent: 0, tally: Tally::default() }
+        let random = Random::new(seed);
+        Self { name, random, reach, keys, next: 0, next_absent: 0, lost_touch: false, tally: Tally::default() }
     }
 
     /// Its keys have one tag, so that each can be copied to each in a cluster.
@@ -151,16 +154,26 @@ impl Worker {
 
     fn read(&mut self, command: &Cmd) -> Result<Value, Unsure> {
         self.tally.commands += 1;
-        self.reach.read(command).inspect_err(|_| self.tally.unsure += 1)
+        self.reach.read(command).inspect_err(|_| self.lose_touch())
     }
 
     fn write(&mut self, command: &Cmd) -> Result<Value, Unsure> {
         self.tally.commands += 1;
-        self.reach.write(command).inspect_err(|_| self.tally.unsure += 1)
+        self.reach.write(command).inspect_err(|_| self.lose_touch())
+    }
+
+    fn lose_touch(&mut self) {
+        self.tally.unsure += 1;
+        self.lost_touch = true;
     }
 
     /// One thing to one of its filters.
     pub fn step(&mut self) {
+        if self.lost_touch {
+            // While nobody answers, it would do nothing but forget what its filters hold.
+            self.lost_touch = self.reach.call(cmd("SET").arg(format!("{{{}}}", self.name)).arg(1)).is_err();
+            return;
+        }
         let i = self.random.below(KEYS);
         match replace(&mut self.keys[i], State::Unknown) {
             State::Absent => self.make(i),
