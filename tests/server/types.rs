@@ -60,6 +60,71 @@ fn keys_with_filters_expire_are_renamed_and_deleted() {
 }
 
 #[test]
+fn databases_are_swapped_and_keys_go_from_one_to_another() {
+    let server = Server::new();
+    let mut c = server.client();
+    let filters = Filters::make(&mut c);
+    ok(run!(c, "SWAPDB", 0, 1));
+    assert_eq!(int(run!(c, "DBSIZE")), 0);
+    ok(run!(c, "SELECT", 1));
+    filters.check(&mut c);
+    for key in filters.keys() {
+        assert_eq!(int(run!(c, "COPY", key, format!("2-{key}"), "DB", 2)), 1);
+        assert_eq!(int(run!(c, "MOVE", key, 3)), 1);
+    }
+    assert_eq!(int(run!(c, "DBSIZE")), 0);
+    ok(run!(c, "SELECT", 2));
+    filters.check_under(&mut c, "2-");
+    ok(run!(c, "SELECT", 3));
+    filters.check(&mut c);
+}
+
+#[test]
+fn object_knows_filters() {
+    for (policy, question) in [("noeviction", "IDLETIME"), ("allkeys-lfu", "FREQ")] {
+        let server = Options::new().config("maxmemory-policy", policy).start();
+        let mut c = server.client();
+        run!(c, "BF.ADD", "k", "a");
+        assert_eq!(run!(c, "OBJECT", "ENCODING", "k"), Value::BulkString(b"raw".to_vec()));
+        assert_eq!(int(run!(c, "OBJECT", "REFCOUNT", "k")), 1);
+        assert!(int(run!(c, "OBJECT", question, "k")) >= 0);
+        assert_eq!(int(run!(c, "BF.EXISTS", "k", "a")), 1);
+    }
+}
+
+#[test]
+fn eviction_takes_filters_whole_or_not_at_all() {
+    let server = Options::new().config("maxmemory-policy", "allkeys-random").start();
+    let mut c = server.client();
+    // What is evicted is a change like another, so a replica has no more than its primary.
+    let replica = Server::new();
+    replica.follow(&server);
+    let used: u64 = c.info("used_memory").parse().expect("a number");
+    ok(run!(c, "CONFIG", "SET", "maxmemory", used + (4 << 20)));
+    // About 125 KB each, three times what there is room for.
+    let keys: Vec<String> = (0..100).map(|i| format!("k{i}")).collect();
+    for key in &keys {
+        ok(run!(c, "BF.RESERVE", key, "0.01", 100_000));
+        add(&mut c, key, &items(0..2000));
+    }
+    assert!(c.info("evicted_keys").parse::<usize>().expect("a number") > 30);
+    replica.catch_up(&server);
+    let mut r = replica.client();
+    let mut there = 0;
+    for key in &keys {
+        // All or nothing; an add that finds it gone in the middle makes another one, so what came last is always in.
+        let left = int(run!(c, "EXISTS", key));
+        assert_eq!(int(run!(r, "EXISTS", key)), left);
+        if left == 1 {
+            assert_eq!(found(&mut c, key, &items(1500..2000)), 500, "{key}");
+            assert_eq!(r.digest(key), c.digest(key), "{key}");
+            there += 1;
+        }
+    }
+    assert!((1..70).contains(&there), "{there} of 100 are there");
+}
+
+#[test]
 fn f42_a_copy_is_deep() {
     let server = Server::new();
     let mut c = server.client();
