@@ -10,8 +10,9 @@ use std::f64::consts::PI;
 
 use super::error::Error;
 use super::geometry::{FourBit, Kind, Line, NOTHING, OneBit, Places};
-use super::hash::{Family, Hash, Key, Murmur3, SipHash};
+use super::hash::{Choice, Family, Hash, Key, Murmur3, SipHash};
 use super::layer::{GROUP, Group, Layer, Mask, Plan, items_of};
+use super::moving::{self, Mover};
 use super::sizing::MAX_LINES;
 
 /// The most layers of one filter.
@@ -107,6 +108,11 @@ impl Head {
     /// [`Error::TooLarge`].
     pub fn plan(&self) -> Result<Plan, Error> {
         Plan::new(self.capacity, self.layer_rate(0), self.kind)
+    }
+
+    /// The filter's hash family.
+    pub fn hash(&self) -> Choice {
+        if self.key.is_some() { Choice::SipHash } else { Choice::Murmur3 }
     }
 
     /// The rate of layer `number`, counted from 0.
@@ -241,6 +247,16 @@ impl Chain {
         rest.older.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
         rest.older.push(std::mem::replace(&mut self.newest, layer));
         Ok(())
+    }
+
+    /// Moves the filter's memory, from a place on; the place to go on from, if the mover was told to stop.
+    pub fn move_memory(&mut self, from: u64, mover: &mut impl Mover) -> Option<u64> {
+        if let Some(rest) = self.rest.as_mut().filter(|_| from == 0) {
+            moving::move_box(rest, mover);
+            moving::move_vec(&mut rest.older, mover);
+        }
+        let older = self.rest.iter_mut().flat_map(|rest| &mut rest.older);
+        moving::move_layers(older.chain(std::iter::once(&mut self.newest)), from, mover)
     }
 
     /// A deep copy under another id.

@@ -25,6 +25,7 @@ use crate::bloom::check;
 use crate::bloom::error::Error;
 use crate::bloom::geometry::Kind;
 use crate::bloom::layer::{Layer, Plan};
+use crate::bloom::moving::{self, Mover};
 
 /// The iterator of an end record: 14 digits, which JavaScript and Lua (also `tostring` and cjson) keep exactly.
 pub const END: u64 = (1 << 46) - 1;
@@ -193,6 +194,21 @@ impl Filter {
         }
     }
 
+    /// Moves the memory of everything, from a place on (see [`moving`]); the place to go on from, if the mover was told to
+    /// stop.
+    pub fn move_memory(&mut self, from: u64, mover: &mut impl Mover) -> Option<u64> {
+        match self {
+            Filter::Whole(chain) => chain.move_memory(from, mover),
+            Filter::Partial(partial) => {
+                if from == 0 {
+                    moving::move_box(partial, mover);
+                    moving::move_vec(&mut partial.layers, mover);
+                }
+                moving::move_layers(partial.layers.iter_mut(), from, mover)
+            }
+        }
+    }
+
     /// A deep copy. A whole filter gets an id of its own, derived from the old one and the name of the key it goes to,
     /// so that replicas agree on it; a filter that is being loaded keeps its id, so that the rest of its dump fits it.
     ///
@@ -326,8 +342,8 @@ const COMPLETE: Refused = Refused::Order("the filter is complete and takes no fu
 pub fn next_layer_record(chain: &Chain, plan: Plan) -> Result<(u64, Vec<u8>), Refused> {
     let number = chain.layer_count();
     let position = layer_position(chain.layers().map(|layer| layer.geometry().chunks()), number);
-    // At most 128 layers: the number fits.
-    Ok((position + 1, record::write_layer(&chain.head(), chain.changes(), number as u16, plan)?))
+    let number = u16::try_from(number).map_err(|_| Error::TooManyLayers)?;
+    Ok((position + 1, record::write_layer(&chain.head(), chain.changes(), number, plan)?))
 }
 
 /// The record at `position`, of which `END` is not one; the newest layer's chunks end at `newest_to`.

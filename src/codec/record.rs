@@ -213,10 +213,9 @@ pub fn read<'a>(bytes: &mut &'a [u8]) -> Result<Record<'a>, Refused> {
     if reserved != 0 {
         return Err(Refused::Bad("a reserved byte is not 0"));
     }
-    let (fixed, body) = covered.split_at(BODY_AT);
-    let mut fixed = &fixed[16..];
-    let id = *take::<8>(&mut fixed)?;
-    let changes = u64_of(&mut fixed)?;
+    let id = *take::<8>(&mut head)?;
+    let changes = u64_of(&mut head)?;
+    let (_, body) = covered.split_at(BODY_AT);
     let body = match kind {
         KIND_FILTER => Body::Filter(read_filter(id, body)?),
         KIND_LAYER => read_layer(body)?,
@@ -417,12 +416,12 @@ impl<'a> Bits<'a> {
         let mut stored = holding_bits(layer, self.from, self.to);
         self.each_chunk(layer.geometry(), |index, content| {
             equal = equal
-                && stored.next().is_some_and(|(at, lines)| {
-                    let read = &mut buffer[..lines.len()];
-                    at == index && {
+                && stored.next().is_some_and(|(at, lines)| match buffer.get_mut(..lines.len()) {
+                    Some(read) if at == index => {
                         content.write(read);
                         read == lines
                     }
+                    _ => false,
                 });
             Ok(())
         })?;
@@ -500,10 +499,12 @@ impl Writer {
     }
 
     /// Fills in the length and appends the checksum.
+    #[expect(clippy::cast_possible_truncation, reason = "at most MAX_RECORD: the callers bound what they write")]
     fn finish(mut self) -> Vec<u8> {
-        // At most MAX_RECORD: what is written is bounded by the callers.
         let length = (self.0.len() + SUM) as u32;
-        self.0[12..16].copy_from_slice(&length.to_le_bytes());
+        for (byte, value) in self.0.iter_mut().skip(12).zip(length.to_le_bytes()) {
+            *byte = value;
+        }
         let sum = xxh3_64(&self.0);
         self.0.extend(sum.to_le_bytes());
         self.0
@@ -544,6 +545,7 @@ pub fn write_layer(head: &Head, changes: u64, number: u16, plan: Plan) -> Result
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
+#[expect(clippy::cast_possible_truncation, reason = "a chunk has 32,768 places: their number and positions fit")]
 pub fn write_bits(
     head: &Head,
     changes: u64,
@@ -608,11 +610,11 @@ pub fn write_bits(
 /// The end record: items of each layer, oldest first.
 ///
 /// # Errors
-/// [`Error::OutOfMemory`].
+/// [`Error::OutOfMemory`], [`Error::TooManyLayers`].
 pub fn write_end(head: &Head, changes: u64, items: &[u64]) -> Result<Vec<u8>, Refused> {
     let mut record = Writer::new(KIND_END, head.id, changes, 8 + 8 * items.len())?;
-    // At most 128 layers.
-    record.put((items.len() as u16).to_le_bytes()).put([0; 6]);
+    let layers = u16::try_from(items.len()).map_err(|_| Error::TooManyLayers)?;
+    record.put(layers.to_le_bytes()).put([0; 6]);
     for count in items {
         record.put(count.to_le_bytes());
     }

@@ -10,11 +10,13 @@ use super::{keys, limits};
 use crate::bloom;
 use crate::bloom::chain::{Chain, Head, Room, Stop};
 use crate::bloom::geometry::Kind;
+use crate::bloom::hash::Choice;
 use crate::bloom::layer::GROUP;
 use crate::codec::filter::{Filter, next_layer_record};
 use crate::config;
 use crate::host::ctx::random_bytes;
 use crate::host::key::KeyMut;
+use crate::host::load::Arg;
 use crate::host::{Ctx, Str};
 use crate::{keytype, metrics};
 
@@ -142,15 +144,25 @@ impl<'a> Adding<'a> {
     }
 }
 
+/// The option HASH of the commands that make a filter.
+pub const HASH: Arg = Arg {
+    token: Some(c"HASH"),
+    ..Arg::one_of(c"hash", &[Arg::word(c"murmur3", c"murmur3"), Arg::word(c"siphash", c"siphash")])
+};
+
 /// What a filter is made as: as the options say, and where they say nothing, as configured.
 pub fn head_of(options: &Options) -> Head {
     let defaults = config::values();
+    let key = match options.hash.unwrap_or(defaults.hash) {
+        Choice::Murmur3 => None,
+        Choice::SipHash => Some(random_bytes()),
+    };
     Head {
         id: random_bytes(),
         rate: options.error_rate.unwrap_or(defaults.error_rate),
         capacity: options.capacity.unwrap_or(defaults.capacity),
         expansion: options.expansion.unwrap_or(defaults.expansion),
-        key: None,
+        key,
         kind: options.kind,
     }
 }
@@ -198,8 +210,8 @@ pub fn add_many<'a>(
         let mut room = Room::Kept;
         let mut rest = items;
         while !rest.is_empty() {
-            let group = &rest[..rest.len().min(GROUP)];
-            let added = chain.add_group(&keys::bytes_of(group)[..group.len()], room);
+            let group = rest.get(..GROUP).unwrap_or(rest);
+            let added = chain.add_group(keys::bytes_of(group).get(..group.len()).unwrap_or_default(), room);
             for (i, item) in group.iter().take(added.done).enumerate() {
                 let new = added.new >> i & 1 == 1;
                 ctx.reply_bool(new);
@@ -208,13 +220,13 @@ pub fn add_many<'a>(
                     adding.untold.push(*item);
                 }
             }
-            rest = &rest[added.done..];
+            rest = rest.get(added.done..).unwrap_or_default();
             if let Some(stop) = added.stop {
                 match adding.make_room(chain, stop) {
                     Ok(more) => room = more,
                     Err(error) => {
                         ctx.reply_error(error);
-                        rest = &rest[1..];
+                        rest = rest.get(1..).unwrap_or_default();
                     }
                 }
             }

@@ -9,7 +9,7 @@
 //! | `error-rate` | the false-positive rate asked |
 //! | `estimated-error-rate` | the rate by now: the chance that an item which was never added is found |
 //! | `expansion` | how many times larger the next layer is; null if the filter does not scale |
-//! | `hash` | the hash family: `murmur3-x64-128`, or `siphash-1-3-128` with a secret key |
+//! | `hash` | the hash family: `murmur3` (x64, 128 bits), or `siphash` (SipHash-1-3, 128 bits) with a secret key |
 //! | `layout` | the number of the rule by which an item's bits are placed: 1, or 2 in a counting filter |
 //! | `bits-per-place` | 1, or 4 in a counting filter, whose places are counters |
 //! | `bits-per-item` | of memory, in the newest layer, when it is full |
@@ -83,7 +83,7 @@ impl Command for StatsOf {
             factor => ctx.reply_integer(factor.into()),
         }
         ctx.reply_bytes(b"hash");
-        ctx.reply_bytes(if head.key.is_some() { b"siphash-1-3-128" } else { b"murmur3-x64-128" });
+        ctx.reply_bytes(head.hash().name().as_bytes());
         reply.integer("layout", head.kind.layout().into());
         reply.integer("bits-per-place", head.kind.width().into());
         // There is no filter without a layer.

@@ -18,6 +18,8 @@ pub enum ArgError {
     Capacity,
     /// The expansion.
     Expansion,
+    /// The hash family.
+    Hash,
 }
 
 impl ArgError {
@@ -27,6 +29,7 @@ impl ArgError {
             Self::ErrorRate => "a number from 1e-12 to below 1",
             Self::Capacity => "a whole number from 1 to 9223372036854775807",
             Self::Expansion => "a whole number from 0 to 32768",
+            Self::Hash => "murmur3 or siphash",
         }
     }
 }
@@ -37,6 +40,7 @@ impl fmt::Display for ArgError {
             Self::ErrorRate => "error rate",
             Self::Capacity => "capacity",
             Self::Expansion => "expansion",
+            Self::Hash => "hash",
         };
         write!(f, "ERR bad {name}: it must be {}", self.allowed())
     }

@@ -20,6 +20,15 @@ pub unsafe extern "C" fn usage(value: *const c_void) -> usize {
     unsafe { filter(value) }.bytes()
 }
 
+/// As [`usage`], from 7.0 on. The samples that MEMORY USAGE may ask for are not needed: the tables tell it all.
+///
+/// # Safety
+/// The server calls it with a value of the type.
+pub unsafe extern "C" fn usage2(_key: *mut raw::RedisModuleKeyOptCtx, value: *const c_void, _samples: usize) -> usize {
+    // SAFETY: the server's promise.
+    unsafe { usage(value) }
+}
+
 /// Frees the value; also in another thread, when the server frees lazily.
 ///
 /// # Safety
@@ -41,6 +50,15 @@ pub unsafe extern "C" fn free_effort(_key: *mut raw::RedisModuleString, value: *
     1 + filter.layers().map(|layer| 1 + layer.slots()).sum::<usize>()
 }
 
+/// As [`free_effort`], from 7.0 on.
+///
+/// # Safety
+/// The server calls it with a value of the type.
+pub unsafe extern "C" fn free_effort2(_key: *mut raw::RedisModuleKeyOptCtx, value: *const c_void) -> usize {
+    // SAFETY: the server's promise; the key's name is not looked at.
+    unsafe { free_effort(null_mut(), value) }
+}
+
 /// A deep copy, or null if there is no memory for it (the server then answers an error).
 ///
 /// # Safety
@@ -53,6 +71,15 @@ pub unsafe extern "C" fn copy(
     // SAFETY: the server's promises.
     let (filter, to) = unsafe { (filter(value), Str::new(to)) };
     filter.try_clone(to.bytes()).map_or(null_mut(), give)
+}
+
+/// As [`copy`], from 7.0 on.
+///
+/// # Safety
+/// The server calls it with a valid `keys` and a value of the type.
+pub unsafe extern "C" fn copy2(keys: *mut raw::RedisModuleKeyOptCtx, value: *const c_void) -> *mut c_void {
+    // SAFETY: the server's promises; whoever calls this has the function. The name is only read.
+    unsafe { copy(null_mut(), api!(RedisModule_GetToKeyNameFromOptCtx)(keys).cast_mut(), value) }
 }
 
 /// What DEBUG DIGEST-VALUE compares: everything that an answer, now or after growth, depends on.

@@ -8,6 +8,7 @@ mod growth;
 mod laws;
 mod memory;
 mod oom;
+mod seeds;
 mod sizing;
 mod stats;
 mod twin;

@@ -2,7 +2,8 @@
 
 use redis::Value;
 
-use crate::harness::{Client, Options, Server, add, bytes, error, found, int, items, ok, strings, version};
+use crate::harness::cluster::{node, slot, text};
+use crate::harness::{Client, Options, Server, add, error, found, items, ok, strings, version};
 use crate::{needs, run};
 
 /// Every command, with the key `key` and other words that are keys of other slots.
@@ -23,30 +24,9 @@ fn calls(key: &str) -> [Vec<&str>; 12] {
     ]
 }
 
-/// A node of a cluster. Its bus takes the port 10,000 above its own, so some ports will not do.
-fn node() -> Server {
-    let options = Options::new().config("cluster-enabled", "yes").config("cluster-require-full-coverage", "no");
-    for _ in 0..20 {
-        match options.clone().try_start() {
-            Ok(server) => return server,
-            Err(log) if log.contains("port number too high") || log.contains("port is already busy") => {}
-            Err(log) => panic!("the node did not start:\n{log}"),
-        }
-    }
-    panic!("no port whose bus has one too");
-}
-
-fn text(reply: Value) -> String {
-    String::from_utf8(bytes(reply)).expect("text")
-}
-
-fn slot(c: &mut Client, key: &str) -> i64 {
-    int(run!(c, "CLUSTER", "KEYSLOT", key))
-}
-
 /// Two nodes that know each other: the slot of `k` is the first one's, that of `elsewhere` the second's.
 fn cluster() -> (Server, Server) {
-    let (here, there) = (node(), node());
+    let (here, there) = (node(Options::new()), node(Options::new()));
     let (mut c, mut d) = (here.client(), there.client());
     let (own, other) = (slot(&mut c, "k"), slot(&mut c, "elsewhere"));
     // One that stays: a node that gives away its last slot turns itself into a replica of the one that took it.

@@ -34,7 +34,7 @@ const ROWS: [Row; 15] = [
         flags: FAST_WRITE,
         key: INSERTS,
         categories: &["@write", "@fast"],
-        arguments: "key error_rate capacity [EXPANSION expansion] [NONSCALING] [COUNTING]",
+        arguments: "key error_rate capacity [EXPANSION expansion] [NONSCALING] [COUNTING] [HASH murmur3|siphash]",
     },
     Row {
         name: "bf.add",
@@ -59,7 +59,7 @@ const ROWS: [Row; 15] = [
         key: INSERTS,
         categories: &["@write", "@fast"],
         arguments: "key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING] [COUNTING] \
-                    ITEMS item...",
+                    [HASH murmur3|siphash] ITEMS item...",
     },
     Row {
         name: "bf.exists",

@@ -6,6 +6,7 @@ mod dumps;
 mod fixtures;
 mod hostile;
 mod laws;
+mod moving;
 mod refused;
 
 use std::collections::{BTreeMap, BTreeSet};
