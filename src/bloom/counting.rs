@@ -122,20 +122,22 @@ impl Chain {
 
     /// Counts an item up that no layer before `from` holds; whether it was new.
     fn up(&mut self, hash: Hash, from: usize, room: Room) -> Result<bool, Stop> {
-        let found = self.layers().enumerate().skip(from).find(|(_, layer)| layer.contains::<FourBit>(hash));
-        let (number, new) = found.map_or((self.layer_count() - 1, true), |(number, _)| (number, false));
-        let layer = self.layer_mut(number);
-        if new && layer.is_full() && room == Room::Kept {
-            return Err(Stop::Full);
+        let layers = self.layer_count();
+        let new = !(from..layers).any(|number| self.layer_mut(number).up_if_there(hash));
+        if new {
+            let newest = self.layer_mut(layers - 1);
+            if newest.is_full() && room == Room::Kept {
+                return Err(Stop::Full);
+            }
+            newest.up(hash).map_err(|_| Stop::OutOfMemory)?;
         }
-        layer.up(hash).map_err(|_| Stop::OutOfMemory)?;
         self.count_change();
         Ok(new)
     }
 
     /// Counts an item down that no layer before `from` holds; whether it was there.
     fn down(&mut self, hash: Hash, from: usize) -> bool {
-        let was = (from..self.layer_count()).any(|number| self.layer_mut(number).down(hash));
+        let was = (from..self.layer_count()).any(|number| self.layer_mut(number).down_if_there(hash));
         if was {
             self.count_change();
         }

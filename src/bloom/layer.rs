@@ -125,6 +125,15 @@ impl Plan {
     }
 }
 
+/// Which items are counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    /// Whether they are there or not.
+    Any,
+    /// Those that are there.
+    There,
+}
+
 /// A layer: its plan, what was put in, and its bits.
 pub struct Layer {
     geometry: Geometry,
@@ -283,21 +292,40 @@ impl Layer {
     /// [`Error::OutOfMemory`]; nothing has changed then.
     #[inline]
     pub fn up(&mut self, hash: Hash) -> Result<(), Error> {
-        by_spread!(self.geometry.spread(), S => self.step::<S>(hash, FourBit::up))?;
+        by_spread!(self.geometry.spread(), S => self.step::<S>(hash, FourBit::up, Which::Any))?;
         self.count();
         Ok(())
     }
 
+    /// Counts the item up in a counting layer, if it is there; whether it was.
+    #[inline]
+    pub fn up_if_there(&mut self, hash: Hash) -> bool {
+        let was = self.step_if_there(hash, FourBit::up);
+        if was {
+            self.count();
+        }
+        was
+    }
+
     /// Counts the item down in a counting layer, if it is there; whether it was.
     #[inline]
-    pub fn down(&mut self, hash: Hash) -> bool {
-        // It is in a chunk that is there, so nothing is made.
-        let was = self.contains::<FourBit>(hash)
-            && by_spread!(self.geometry.spread(), S => self.step::<S>(hash, FourBit::down)).is_ok();
+    pub fn down_if_there(&mut self, hash: Hash) -> bool {
+        let was = self.step_if_there(hash, FourBit::down);
         if was {
             self.uncount();
         }
         was
+    }
+
+    #[inline]
+    fn step_if_there(&mut self, hash: Hash, step: fn(&mut Line, &Line)) -> bool {
+        // Most that are absent are ruled out before their places are laid out. (In a chunk that is missing all are, so
+        // none is made.)
+        by_spread!(self.geometry.spread(), S => {
+            let first = self.first_line(hash);
+            may_hold::<FourBit, S>(first, hash, self.geometry.bits())
+                && self.step::<S>(hash, step, Which::There) == Ok(true)
+        })
     }
 
     /// How often the item was added to a counting layer and not deleted, at most; 15 also stands for more.
@@ -371,8 +399,8 @@ impl Layer {
         Ok(true)
     }
 
-    /// Steps the counters of the item's places, each once, also where several of its places are one.
-    fn step<const S: usize>(&mut self, hash: Hash, step: fn(&mut Line, &Line)) -> Result<(), Error> {
+    /// Steps the counters of the item's places, each once, also where several of its places are one; whether it did.
+    fn step<const S: usize>(&mut self, hash: Hash, step: fn(&mut Line, &Line), which: Which) -> Result<bool, Error> {
         let spot = self.geometry.spot(hash);
         let lines = self.geometry.lines_at::<S>(spot);
         let lines = lines.indexes();
@@ -381,12 +409,17 @@ impl Layer {
             FourBit::mark(&mut marks[i % lines.len() % S], place);
         }
         let chunk = self.store.make(self.geometry, spot.chunk)?;
-        for (line, marks) in lines.iter().zip(&marks) {
-            if let Some(line) = chunk.get_mut(*line as usize) {
+        let marked = || lines.iter().map(|line| *line as usize).zip(&marks);
+        let there = |(line, marks)| chunk.get(line).is_some_and(|line| covers::<FourBit>(line, marks));
+        if which == Which::There && !marked().all(there) {
+            return Ok(false);
+        }
+        for (line, marks) in marked() {
+            if let Some(line) = chunk.get_mut(line) {
                 step(line, marks);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     fn times_in<const S: usize>(&self, hash: Hash) -> u8 {
