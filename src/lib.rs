@@ -43,12 +43,15 @@ use std::ffi::c_int;
 
 use commands::bf_add::Add;
 use commands::bf_card::Card;
+use commands::bf_count::CountOf;
 use commands::bf_debug::Debug;
+use commands::bf_del::Del;
 use commands::bf_exists::Exists;
 use commands::bf_info::Info;
 use commands::bf_insert::Insert;
 use commands::bf_loadchunk::LoadChunk;
 use commands::bf_madd::MAdd;
+use commands::bf_mdel::MDel;
 use commands::bf_mexists::MExists;
 use commands::bf_reserve::Reserve;
 use commands::bf_scandump::ScanDump;
@@ -88,6 +91,9 @@ const COMMANDS: &[Row] = &[
     row::<Insert>(),
     row::<Exists>(),
     row::<MExists>(),
+    row::<Del>(),
+    row::<MDel>(),
+    row::<CountOf>(),
     row::<Info>(),
     row::<Card>(),
     row::<StatsOf>(),

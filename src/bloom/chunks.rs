@@ -296,7 +296,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// The places of a chunk in order, line after line: for counting, encoding and decoding. (The probe reads words.)
+/// The bits of a chunk's places in order, line after line: for encoding and decoding. (The probe reads words.)
 pub fn places(chunk: &[Line]) -> &BitSlice<u64, Lsb0> {
     BitSlice::from_slice(chunk.as_flattened())
 }
@@ -352,11 +352,12 @@ pub fn prefetch<T>(address: *const T) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::geometry::Kind;
     use super::super::sizing::Size;
     use super::*;
 
     fn geometry(lines: u64) -> Geometry {
-        Geometry::new(Size { lines, bits: 1, spread: 1 }).unwrap()
+        Geometry::new(Size { lines, bits: 1, spread: 1 }, Kind::Plain).unwrap()
     }
 
     /// Every depth, and both sides of each border between depths and nodes.

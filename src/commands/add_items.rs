@@ -9,6 +9,7 @@ use super::errors::Error;
 use super::{keys, limits};
 use crate::bloom;
 use crate::bloom::chain::{Chain, Head, Room, Stop};
+use crate::bloom::geometry::Kind;
 use crate::bloom::hash::Choice;
 use crate::bloom::layer::GROUP;
 use crate::codec::filter::{Filter, next_layer_record};
@@ -47,7 +48,7 @@ pub fn make(ctx: Ctx<'_>, name: Str<'_>, head: Head) -> Result<Box<Filter>, Erro
 struct Adding<'a> {
     ctx: Ctx<'a>,
     name: Str<'a>,
-    /// Items that were new, and that nobody was told of yet.
+    /// Items that were new (in a counting filter all, since each add counts), and that nobody was told of yet.
     untold: Vec<Str<'a>>,
     changed: bool,
     /// A growth that was refused stays so for the rest of the command: asking again costs more than the adds.
@@ -162,6 +163,7 @@ pub fn head_of(options: &Options) -> Head {
         capacity: options.capacity.unwrap_or(defaults.capacity),
         expansion: options.expansion.unwrap_or(defaults.expansion),
         key,
+        kind: options.kind,
     }
 }
 
@@ -180,7 +182,7 @@ pub fn add_one<'a>(ctx: Ctx<'a>, name: Str<'a>, item: Str<'a>) -> Result<(), Err
                 Err(stop) => room = adding.make_room(chain, stop)?,
             }
         };
-        if new {
+        if new || chain.kind() == Kind::Counting {
             adding.changed = true;
             ctx.replicate_verbatim();
         }
@@ -204,6 +206,7 @@ pub fn add_many<'a>(
         // One more than the items: the key's name is put before them.
         adding.untold.try_reserve_exact(items.len() + 1).map_err(|_| bloom::error::Error::OutOfMemory)?;
         ctx.reply_array(items.len());
+        let every_add_counts = chain.kind() == Kind::Counting;
         let mut room = Room::Kept;
         let mut rest = items;
         while !rest.is_empty() {
@@ -212,11 +215,11 @@ pub fn add_many<'a>(
             for (i, item) in group.iter().take(added.done).enumerate() {
                 let new = added.new >> i & 1 == 1;
                 ctx.reply_bool(new);
-                if new {
+                if new || every_add_counts {
+                    adding.changed = true;
                     adding.untold.push(*item);
                 }
             }
-            adding.changed |= added.new != 0;
             rest = rest.get(added.done..).unwrap_or_default();
             if let Some(stop) = added.stop {
                 match adding.make_room(chain, stop) {

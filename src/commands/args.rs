@@ -11,6 +11,7 @@
 
 use super::errors::{ArgError, Error};
 use crate::bloom::chain::MAX_EXPANSION;
+use crate::bloom::geometry::Kind;
 use crate::bloom::hash;
 
 /// The rates of false positives that a filter may be made for, from the least to below 1.
@@ -61,6 +62,8 @@ pub enum Word {
     NoCreate,
     /// `NONSCALING`
     NonScaling,
+    /// `COUNTING`
+    Counting,
     /// `ITEMS item …`: the last one, all after it is items.
     Items,
 }
@@ -75,17 +78,26 @@ impl Word {
             Self::Hash => "HASH",
             Self::NoCreate => "NOCREATE",
             Self::NonScaling => "NONSCALING",
+            Self::Counting => "COUNTING",
             Self::Items => "ITEMS",
         }
     }
 }
 
 /// The options after BF.RESERVE's capacity.
-pub const RESERVE_WORDS: &[Word] = &[Word::Expansion, Word::NonScaling, Word::Hash];
+pub const RESERVE_WORDS: &[Word] = &[Word::Expansion, Word::NonScaling, Word::Counting, Word::Hash];
 
 /// The options after BF.INSERT's key.
-pub const INSERT_WORDS: &[Word] =
-    &[Word::Capacity, Word::Error, Word::Expansion, Word::Hash, Word::NoCreate, Word::NonScaling, Word::Items];
+pub const INSERT_WORDS: &[Word] = &[
+    Word::Capacity,
+    Word::Error,
+    Word::Expansion,
+    Word::Hash,
+    Word::NoCreate,
+    Word::NonScaling,
+    Word::Counting,
+    Word::Items,
+];
 
 /// What a filter that is made is to be, as far as a command says.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -98,6 +110,8 @@ pub struct Options {
     pub expansion: Option<u32>,
     /// The hash family.
     pub hash: Option<hash::Choice>,
+    /// Whether items can be deleted.
+    pub kind: Kind,
     /// A missing key is an error.
     pub no_create: bool,
     /// How many words there were up to ITEMS and with it; all of them if it is not there.
@@ -127,6 +141,7 @@ impl Options {
                 Word::Error => options.error_rate = Some(error_rate(value()?)?),
                 Word::Expansion => factor = Some(expansion(value()?)?),
                 Word::Hash => options.hash = Some(hash(value()?)?),
+                Word::Counting => options.kind = Kind::Counting,
                 Word::NoCreate | Word::NonScaling => {}
                 Word::Items => break,
             }
@@ -137,7 +152,7 @@ impl Options {
             return Err(Error::Exclusive(Word::NonScaling.name(), Word::Expansion.name()));
         }
         options.no_create = seen.contains(&Word::NoCreate);
-        for word in [Word::Capacity, Word::Error, Word::Hash] {
+        for word in [Word::Capacity, Word::Error, Word::Hash, Word::Counting] {
             if options.no_create && seen.contains(&word) {
                 return Err(Error::Exclusive(Word::NoCreate.name(), word.name()));
             }
@@ -176,14 +191,15 @@ mod tests {
 
     #[test]
     fn options_are_read() {
-        let read = insert("error .01 Capacity 7 hash SipHash expansion 4 ITEMS CAPACITY x").unwrap();
+        let read = insert("error .01 Capacity 7 hash SipHash counting expansion 4 ITEMS CAPACITY x").unwrap();
         let wanted = Options {
             capacity: Some(7),
             error_rate: Some(0.01),
             expansion: Some(4),
             hash: Some(hash::Choice::SipHash),
+            kind: Kind::Counting,
             no_create: false,
-            words: 9,
+            words: 10,
         };
         assert_eq!(read, wanted);
         assert_eq!(insert("NOCREATE ITEMS a").unwrap(), Options { no_create: true, words: 2, ..Options::default() });

@@ -1,7 +1,8 @@
-//! `BF.INSERT key [CAPACITY n] [ERROR rate] [EXPANSION n] [NOCREATE] [NONSCALING] [HASH murmur3|siphash] ITEMS item [item …]`
+//! `BF.INSERT key [CAPACITY n] [ERROR rate] [EXPANSION n] [NOCREATE] [NONSCALING] [COUNTING] [HASH murmur3|siphash] ITEMS item
+//! [item …]`
 //!
 //! Adds items, in order; a missing key is made as the options say, and where they say nothing, with the defaults. Ranges
-//! are those of BF.RESERVE. NOCREATE: a missing key is an error, and so are CAPACITY, ERROR and HASH beside it. On a filter
+//! are those of BF.RESERVE. NOCREATE: a missing key is an error, and so are CAPACITY, ERROR, HASH and COUNTING beside it. On a filter
 //! that is there the options are checked and have no effect.
 //!
 //! Reply: an array with one element for each item, as BF.MADD answers it. Errors: `ERR not found` with NOCREATE; a bad
@@ -37,6 +38,7 @@ impl Command for Insert {
             Arg::option(c"expansion", Kind::Integer, c"EXPANSION"),
             Arg::option(c"nocreate", Kind::Token, c"NOCREATE"),
             Arg::option(c"nonscaling", Kind::Token, c"NONSCALING"),
+            Arg::option(c"counting", Kind::Token, c"COUNTING"),
             HASH,
             Arg { token: Some(c"ITEMS"), ..Arg::many(c"item", Kind::String) },
         ],

@@ -69,6 +69,8 @@ pub enum Error {
     Exists,
     /// The key is missing, where one is needed.
     NotFound,
+    /// A delete or a count of a filter that has bits.
+    NotCounting,
     /// A new item for a filter that has taken its capacity and does not grow.
     Full,
     /// The filter waits for the rest of its dump.
@@ -122,6 +124,9 @@ impl fmt::Display for Error {
             Self::ItemsMissing => "ERR syntax error: ITEMS with at least one item after it is missing",
             Self::Exists => "ERR item exists",
             Self::NotFound => "ERR not found",
+            Self::NotCounting => {
+                "ERR the filter cannot delete or count items: reserve it with COUNTING (BF.RESERVE, BF.INSERT)"
+            }
             Self::Full => "ERR non scaling filter is full",
             Self::Loading => {
                 "ERR the filter is being loaded: send the rest of its dump with BF.LOADCHUNK, or delete the key"

@@ -4,6 +4,7 @@ use std::ffi::{c_longlong, c_void};
 use std::ptr::null_mut;
 
 use super::{filter, give};
+use crate::bloom::geometry::Kind;
 use crate::bloom::layer::Layer;
 use crate::codec::filter::Filter;
 use crate::codec::record::holding_bits;
@@ -83,8 +84,8 @@ pub unsafe extern "C" fn copy2(keys: *mut raw::RedisModuleKeyOptCtx, value: *con
 
 /// What DEBUG DIGEST-VALUE compares: everything that an answer, now or after growth, depends on.
 ///
-/// Left out is what two servers with the same answers may differ in: the id, the count of changes, and chunks that
-/// were made but hold no bit.
+/// Left out is what two servers with the same answers may differ in: the id, the count of changes (but that of a counting
+/// filter tells whether the records of a dump fit together), and chunks that were made but hold no bit.
 ///
 /// # Safety
 /// The server calls it with a valid `digest` and a value of the type.
@@ -106,6 +107,10 @@ pub unsafe extern "C" fn digest(digest: *mut raw::RedisModuleDigest, value: *mut
     number(head.expansion.into());
     bytes(head.key.as_ref().map_or(&[], |key| key));
     number(filter.waits_for().unwrap_or(0));
+    if head.kind == Kind::Counting {
+        number(head.kind.layout().into());
+        number(filter.changes());
+    }
     end();
     for layer in filter.layers() {
         digest_layer(layer, number, bytes);

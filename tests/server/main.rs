@@ -7,6 +7,7 @@ mod clients;
 mod cluster;
 mod commands;
 mod config;
+mod counting;
 mod defrag;
 mod differential;
 mod documents;
