@@ -472,7 +472,8 @@ fn occupied(kind: Kind, lines: &[Line]) -> impl Iterator<Item = (usize, u8)> + '
         // A counter has up to four bits that are set.
         let first = place >= next;
         next = place + 1;
-        first.then(|| (place, bits[place * width..][..width].load_le()))
+        let value = bits.get(place * width..(place + 1) * width).filter(|_| first)?;
+        Some((place, value.load_le()))
     })
 }
 

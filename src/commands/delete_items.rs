@@ -63,7 +63,9 @@ pub fn delete_many<'a>(ctx: Ctx<'a>, name: Str<'a>, items: &[Str<'a>]) -> Result
         deleted.push(name);
         ctx.reply_array(items.len());
         for group in items.chunks(GROUP) {
-            let was = chain.as_mut().map_or(0, |chain| chain.remove_group(&keys::bytes_of(group)[..group.len()]));
+            let bytes = keys::bytes_of(group);
+            let bytes = bytes.get(..group.len()).unwrap_or_default();
+            let was = chain.as_mut().map_or(0, |chain| chain.remove_group(bytes));
             for (i, item) in group.iter().enumerate() {
                 let was = was >> i & 1 == 1;
                 ctx.reply_bool(was);
