@@ -1,6 +1,7 @@
 //! Bytes to a filter, and back: as they are, and as the bodies of records whose frames hold.
 
 use bloomgate::bloom::chain::Room;
+use bloomgate::bloom::geometry::Kind;
 use bloomgate::codec::filter::Filter;
 
 use super::records;
@@ -12,6 +13,10 @@ fn try_it(bytes: &[u8]) {
         let was = chain.contains(b"item");
         assert_eq!(chain.add(b"item", Room::Exceeded).ok(), Some(!was));
         assert!(chain.contains(b"item"));
+        if chain.kind() == Kind::Counting {
+            assert!(chain.times(b"item") > 0 && chain.remove(b"item"));
+            chain.remove_group(&[b"item", b"other", b"item"]);
+        }
         records::check(&Filter::Whole(chain));
     }
 }

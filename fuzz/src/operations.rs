@@ -1,8 +1,9 @@
-//! Adds, questions, growth, dumps and copies of a filter, against a set.
+//! Adds, questions, growth, dumps and copies of a filter, and deletes of a counting one, against a multiset.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use bloomgate::bloom::chain::{Chain, Head, Room, Stop};
+use bloomgate::bloom::geometry::Kind;
 use bloomgate::bloom::layer::{GROUP, Plan};
 use bloomgate::bloom::sizing::Size;
 use bloomgate::codec::filter::Filter;
@@ -36,18 +37,22 @@ pub fn run(input: &[u8]) {
     let size = Size { lines: u64::from(lines) + 1, bits, spread: (1 << (spread % 4)).min(1 << bits.ilog2()) };
     let plan = Plan { capacity: u64::from(capacity) + 1, rate: 0.5, size };
     let key = (keyed & 1 == 1).then_some([keyed; 16]);
-    let head = Head { id: [1; 8], rate: 0.5, capacity: 1, expansion: 1, key };
+    let kind = if keyed & 2 == 2 { Kind::Counting } else { Kind::Plain };
+    let head = Head { id: [1; 8], rate: 0.5, capacity: 1, expansion: 1, key, kind };
     let mut chain = Chain::new(head, plan).expect("a size within its ranges");
-    let mut set: HashSet<Vec<u8>> = HashSet::new();
-    let mut answered = 0;
+    // How often each item is in; a plain filter knows no more than once or more.
+    let mut set: HashMap<Vec<u8>, u64> = HashMap::new();
+    // Adds that took effect, and deletes.
+    let (mut added, mut deleted) = (0, 0);
+    let took_effect = |new: u32, of: usize| if kind == Kind::Counting { of as u64 } else { u64::from(new) };
     while let (Some(what), Some(item)) = (records::byte(&mut rest), records::take(&mut rest)) {
-        match what % 8 {
+        match what % 10 {
             0..=2 => {
                 let was = chain.contains(item);
                 let new = add(&mut chain, &[item], plan);
                 assert_eq!(new, u32::from(!was));
-                answered += u64::from(new);
-                set.insert(item.to_vec());
+                added += took_effect(new, 1);
+                *set.entry(item.to_vec()).or_default() += 1;
             }
             3 | 4 => {
                 // One after the other gives the same: pieces of one byte, so that many are equal.
@@ -60,12 +65,12 @@ pub fn run(input: &[u8]) {
                     Filter::Partial(_) => unreachable!(),
                 };
                 let new = add(&mut chain, &group, plan);
-                answered += u64::from(new);
+                added += took_effect(new, group.len());
                 let whole = Filter::Whole(chain);
                 assert!(twin == (new, records::save(&whole)));
                 let Filter::Whole(back) = whole else { unreachable!() };
                 chain = back;
-                set.extend(group.iter().map(|item| item.to_vec()));
+                group.iter().for_each(|item| *set.entry(item.to_vec()).or_default() += 1);
             }
             5 => {
                 let _ = chain.grow(plan);
@@ -76,12 +81,31 @@ pub fn run(input: &[u8]) {
                 let Ok(Filter::Whole(read)) = records::read(&records::save(&filter)) else { panic!("not read") };
                 chain = read;
             }
-            _ => {
+            7 => {
                 let Ok(Filter::Whole(copy)) = Filter::Whole(chain).try_clone(item) else { panic!("not copied") };
                 chain = copy;
             }
+            _ if kind == Kind::Plain => {}
+            // Items that are in, as often as they are.
+            _ => {
+                let pieces = if what % 10 == 8 { item.len().max(1) } else { 1 };
+                let mut group: Vec<&[u8]> = item.chunks(pieces).take(GROUP).collect();
+                group.retain(|item| {
+                    let times = set.get_mut(*item).filter(|times| **times > 0);
+                    times.map(|times| *times -= 1).is_some()
+                });
+                let was = match group[..] {
+                    [one] => u32::from(chain.remove(one)),
+                    _ => chain.remove_group(&group).count_ones(),
+                };
+                assert_eq!(was as usize, group.len());
+                deleted += group.len() as u64;
+            }
         }
-        assert!(set.iter().all(|item| chain.contains(item)));
-        assert_eq!((chain.items(), chain.changes()), (answered, answered));
+        for (item, &times) in set.iter().filter(|(_, times)| **times > 0) {
+            assert!(chain.contains(item));
+            assert!(kind == Kind::Plain || u64::from(chain.times(item)) >= times.min(15));
+        }
+        assert_eq!((chain.items(), chain.changes()), (added - deleted, added + deleted));
     }
 }

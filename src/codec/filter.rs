@@ -14,7 +14,8 @@
 //! A filter whose end record has not come yet is *being loaded* ([`Partial`]): it can be saved, copied and replicated,
 //! and answers no question. Records must come in order and without a gap, so a lost one is always noticed. Layers
 //! never change once made and all bits of an item lie in one chunk; so adds and growth on the other side while a dump
-//! is taken leave it loadable, and whatever was in when the dump began is in.
+//! is taken leave it loadable, and whatever was in when the dump began is in. Not so with a counting filter, whose chunks
+//! would be of different moments, and a count too low is a false negative later: its records must all tell of as many changes.
 
 use std::slice;
 
@@ -22,7 +23,9 @@ use super::record::{self, Bits, Body, Record, Refused};
 use crate::bloom::chain::{Chain, Head};
 use crate::bloom::check;
 use crate::bloom::error::Error;
+use crate::bloom::geometry::Kind;
 use crate::bloom::layer::{Layer, Plan};
+use crate::bloom::moving::{self, Mover};
 
 /// The iterator of an end record: 14 digits, which JavaScript and Lua (also `tostring` and cjson) keep exactly.
 pub const END: u64 = (1 << 46) - 1;
@@ -191,6 +194,21 @@ impl Filter {
         }
     }
 
+    /// Moves the memory of everything, from a place on (see [`moving`]); the place to go on from, if the mover was told to
+    /// stop.
+    pub fn move_memory(&mut self, from: u64, mover: &mut impl Mover) -> Option<u64> {
+        match self {
+            Filter::Whole(chain) => chain.move_memory(from, mover),
+            Filter::Partial(partial) => {
+                if from == 0 {
+                    moving::move_box(partial, mover);
+                    moving::move_vec(&mut partial.layers, mover);
+                }
+                moving::move_layers(partial.layers.iter_mut(), from, mover)
+            }
+        }
+    }
+
     /// A deep copy. A whole filter gets an id of its own, derived from the old one and the name of the key it goes to,
     /// so that replicas agree on it; a filter that is being loaded keeps its id, so that the rest of its dump fits it.
     ///
@@ -228,6 +246,14 @@ impl Filter {
         }
     }
 
+    /// Changes of the filter, or the most that a record of it has told of.
+    pub fn changes(&self) -> u64 {
+        match self {
+            Filter::Whole(chain) => chain.changes(),
+            Filter::Partial(partial) => partial.changes,
+        }
+    }
+
     /// What the filter was asked to be.
     pub fn head(&self) -> Head {
         match self {
@@ -253,14 +279,23 @@ const OTHER_FILTER: Refused = Refused::Order(
 );
 
 const OTHER_FAMILY: Refused = Refused::Bad("its hash family is not the filter's");
+const OTHER_KIND: Refused = Refused::Bad("a counting filter's layers have 4-bit places, and no other's have");
+
+/// Whether a layer of this kind and hash family may be one of the filter's.
+fn fits(head: &Head, kind: Kind, keyed: bool) -> Result<(), Refused> {
+    if keyed != head.key.is_some() {
+        return Err(OTHER_FAMILY);
+    }
+    if kind == head.kind { Ok(()) } else { Err(OTHER_KIND) }
+}
 
 /// What a whole filter makes of a record: only a further layer changes it.
 fn load_into_whole(chain: &mut Chain, iterator: u64, record: Record, source: Source) -> Result<Taken, Refused> {
     match record.body {
-        Body::Layer { number, plan, keyed } => {
+        Body::Layer { number, plan, kind, keyed } => {
             let number = usize::from(number);
             let position = layer_position(chain.layers().map(|layer| layer.geometry().chunks()), number);
-            let family_fits = keyed == chain.head().key.is_some();
+            let fits = fits(&chain.head(), kind, keyed);
             if let Source::Client(_) = source {
                 if record.id != chain.head().id {
                     return Err(OTHER_FILTER);
@@ -271,7 +306,7 @@ fn load_into_whole(chain: &mut Chain, iterator: u64, record: Record, source: Sou
             }
             if let Some(own) = chain.layers().nth(number) {
                 return match source {
-                    _ if family_fits && own.plan() == plan => Ok(Taken::Unchanged),
+                    _ if fits.is_ok() && own.plan() == plan => Ok(Taken::Unchanged),
                     Source::Trusted => Ok(Taken::KeptOwnLayer),
                     Source::Client(_) => Err(Refused::Order("the filter has another layer of this number")),
                 };
@@ -279,9 +314,7 @@ fn load_into_whole(chain: &mut Chain, iterator: u64, record: Record, source: Sou
             if number != chain.layer_count() {
                 return Err(Refused::Order("a layer before this one is missing"));
             }
-            if !family_fits {
-                return Err(OTHER_FAMILY);
-            }
+            fits?;
             source.allows(chain.full_bytes_with(plan))?;
             chain.grow(plan)?;
             Ok(Taken::Changed)
@@ -309,8 +342,8 @@ const COMPLETE: Refused = Refused::Order("the filter is complete and takes no fu
 pub fn next_layer_record(chain: &Chain, plan: Plan) -> Result<(u64, Vec<u8>), Refused> {
     let number = chain.layer_count();
     let position = layer_position(chain.layers().map(|layer| layer.geometry().chunks()), number);
-    // At most 128 layers: the number fits.
-    Ok((position + 1, record::write_layer(&chain.head(), chain.changes(), number as u16, plan)?))
+    let number = u16::try_from(number).map_err(|_| Error::TooManyLayers)?;
+    Ok((position + 1, record::write_layer(&chain.head(), chain.changes(), number, plan)?))
 }
 
 /// The record at `position`, of which `END` is not one; the newest layer's chunks end at `newest_to`.
@@ -399,6 +432,12 @@ impl Partial {
             }
             return Err(Refused::Order("another dump of this filter is being loaded: delete the key to begin again"));
         }
+        if self.head.kind == Kind::Counting && record.changes != self.changes {
+            return Err(Refused::Order(
+                "the counting filter was added to or deleted from while it was dumped: dump a copy of it (COPY key tmp, \
+                 then BF.SCANDUMP tmp), and delete the key here to begin again",
+            ));
+        }
         if record.changes < self.changes {
             return Err(Refused::Order(
                 "the record is older than the ones before it: it was dumped from an older copy, or a replica that lags",
@@ -406,7 +445,10 @@ impl Partial {
         }
         let taken = match record.body {
             Body::Filter(_) => Taken::Unchanged,
-            Body::Layer { number, plan, keyed } => self.take_layer(number.into(), plan, keyed, source)?,
+            Body::Layer { number, plan, kind, keyed } => {
+                fits(&self.head, kind, keyed)?;
+                self.take_layer(number.into(), plan, source)?
+            }
             Body::Bits(bits) => self.take_bits(bits)?,
             Body::End(items) => {
                 if !self.is_layer_complete() {
@@ -428,10 +470,7 @@ impl Partial {
         Ok((taken, None))
     }
 
-    fn take_layer(&mut self, number: usize, plan: Plan, keyed: bool, source: Source) -> Result<Taken, Refused> {
-        if keyed != self.head.key.is_some() {
-            return Err(OTHER_FAMILY);
-        }
+    fn take_layer(&mut self, number: usize, plan: Plan, source: Source) -> Result<Taken, Refused> {
         if number + 1 == self.layers.len() && self.next_chunk == 0 {
             let same = self.layers.last().is_some_and(|own| own.plan() == plan);
             return if same {
@@ -443,7 +482,7 @@ impl Partial {
         if number != self.layers.len() || !self.is_layer_complete() {
             return Err(OUT_OF_ORDER);
         }
-        let layer = Layer::new(plan)?;
+        let layer = Layer::new(plan, self.head.kind)?;
         let lines =
             self.layers.iter().chain(slice::from_ref(&layer)).map(|layer| layer.geometry().lines()).sum::<u64>();
         source.allows(lines.saturating_mul(64))?;

@@ -11,17 +11,18 @@
 //! −8  sum      u64 XXH3-64, seed 0, of all bytes before it
 //! ```
 //!
-//! What is not described is refused; what is described and not yet implemented (counting filters, layers of other
-//! modules) is refused too, by name.
+//! What is not described is refused; what is described and not yet implemented (layers of other modules) is refused too, by
+//! name.
 
 use std::fmt;
 
+use bitvec::field::BitField;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::bloom::chain::Head;
 use crate::bloom::chunks::{places, places_mut};
 use crate::bloom::error::Error;
-use crate::bloom::geometry::{Geometry, LINE_PLACES, Line};
+use crate::bloom::geometry::{Geometry, Kind, Line};
 use crate::bloom::hash::Key;
 use crate::bloom::layer::{Layer, Plan};
 use crate::bloom::sizing::Size;
@@ -47,7 +48,6 @@ const FLAG_KEYED: u32 = 4;
 const FLAG_FOREIGN: u32 = 8;
 const FLAG_FOREIGN_PART: u32 = 16;
 
-const LAYOUT_ONE_BIT: u8 = 1;
 const FAMILY_MURMUR3: u8 = 1;
 const FAMILY_SIPHASH: u8 = 2;
 
@@ -103,12 +103,14 @@ pub struct Record<'a> {
 pub enum Body<'a> {
     /// What the filter was asked to be. The id is the record's.
     Filter(Head),
-    /// A layer: its position from the oldest (0), its plan, and whether its hash family is the keyed one.
+    /// A layer: its position from the oldest (0), its plan, its kind, and whether its hash family is the keyed one.
     Layer {
         /// Position from the oldest, 0.
         number: u16,
         /// What the layer is to be.
         plan: Plan,
+        /// What its places are.
+        kind: Kind,
         /// Whether its hash family is the keyed one.
         keyed: bool,
     },
@@ -211,10 +213,9 @@ pub fn read<'a>(bytes: &mut &'a [u8]) -> Result<Record<'a>, Refused> {
     if reserved != 0 {
         return Err(Refused::Bad("a reserved byte is not 0"));
     }
-    let (fixed, body) = covered.split_at(BODY_AT);
-    let mut fixed = &fixed[16..];
-    let id = *take::<8>(&mut fixed)?;
-    let changes = u64_of(&mut fixed)?;
+    let id = *take::<8>(&mut head)?;
+    let changes = u64_of(&mut head)?;
+    let (_, body) = covered.split_at(BODY_AT);
     let body = match kind {
         KIND_FILTER => Body::Filter(read_filter(id, body)?),
         KIND_LAYER => read_layer(body)?,
@@ -237,7 +238,6 @@ fn read_filter(id: [u8; 8], mut body: &[u8]) -> Result<Head, Refused> {
     let rate = f64_of(&mut body)?;
     let capacity = u64_of(&mut body)?;
     for (flag, name) in [
-        (FLAG_COUNTING, "counting filters (flag 2)"),
         (FLAG_FOREIGN, "filters in another module's layout (flag 8)"),
         (FLAG_FOREIGN_PART, "parts of another module's dump (flag 16)"),
     ] {
@@ -245,15 +245,16 @@ fn read_filter(id: [u8; 8], mut body: &[u8]) -> Result<Head, Refused> {
             return Err(Refused::Unknown(name.to_owned()));
         }
     }
-    if flags & !(FLAG_NON_SCALING | FLAG_KEYED) != 0 {
+    if flags & !(FLAG_NON_SCALING | FLAG_COUNTING | FLAG_KEYED) != 0 {
         return Err(Refused::Unknown(format!("filters with flags {flags:#x}")));
     }
     if (flags & FLAG_NON_SCALING != 0) != (expansion == 0) {
         return Err(Refused::Bad("its expansion is 0 without the non-scaling flag, or the other way round"));
     }
     let key: Option<Key> = if flags & FLAG_KEYED != 0 { Some(*take(&mut body)?) } else { None };
+    let kind = if flags & FLAG_COUNTING != 0 { Kind::Counting } else { Kind::Plain };
     nothing_left(body)?;
-    let head = Head { id, rate, capacity, expansion, key };
+    let head = Head { id, rate, capacity, expansion, key, kind };
     crate::bloom::check::check_head(&head)?;
     Ok(head)
 }
@@ -268,29 +269,30 @@ fn read_layer<'a>(mut body: &[u8]) -> Result<Body<'a>, Refused> {
     let lines = u64_of(&mut body)?;
     let capacity = u64_of(&mut body)?;
     let rate = f64_of(&mut body)?;
-    match layout {
-        LAYOUT_ONE_BIT => {}
-        2 => return Err(Refused::Unknown("layers of layout 2 (4-bit places)".to_owned())),
+    let kind = match layout {
+        1 => Kind::Plain,
+        2 => Kind::Counting,
         128 => return Err(Refused::Unknown("layers of layout 128 (another module's)".to_owned())),
         _ => return Err(Refused::Unknown(format!("layers of layout {layout}"))),
-    }
+    };
     let keyed = match family {
         FAMILY_MURMUR3 => false,
         FAMILY_SIPHASH => true,
         128 | 129 => return Err(Refused::Unknown(format!("layers of hash family {family} (another module's)"))),
         _ => return Err(Refused::Unknown(format!("layers of hash family {family}"))),
     };
-    match width {
-        1 => {}
-        4 => return Err(Refused::Unknown("layers of width 4 (counting filters)".to_owned())),
-        _ => return Err(Refused::Unknown(format!("layers of width {width}"))),
+    if ![Kind::Plain, Kind::Counting].iter().any(|kind| kind.width() == width) {
+        return Err(Refused::Unknown(format!("layers of width {width}")));
+    }
+    if kind.width() != width {
+        return Err(Refused::Bad("its layout and width do not fit together"));
     }
     nothing_left(body)?;
     let bits = u8::try_from(bits).map_err(|_| Error::Malformed("a layer has at most 64 bits an item"))?;
     let plan = Plan { capacity, rate, size: Size { lines, bits, spread } };
     // Here already, so that nobody reckons with numbers out of their ranges.
-    plan.geometry()?;
-    Ok(Body::Layer { number, plan, keyed })
+    plan.geometry(kind)?;
+    Ok(Body::Layer { number, plan, kind, keyed })
 }
 
 fn read_bits(mut body: &[u8]) -> Result<Bits<'_>, Refused> {
@@ -318,8 +320,22 @@ fn read_end(mut body: &[u8]) -> Result<Counts<'_>, Refused> {
 enum Content<'a> {
     /// As many bytes as the chunk has.
     Raw(&'a [u8]),
-    /// Positions of the bits that are set, ascending.
-    Positions(&'a [[u8; 2]]),
+    /// Positions of the places that are not 0, ascending, and their values: none in a plain layer, whose places are 1 then,
+    /// and two a byte in a counting one.
+    Places(Kind, &'a [[u8; 2]], &'a [u8]),
+}
+
+/// Bytes of `count` places as positions and values.
+fn places_bytes(kind: Kind, count: usize) -> usize {
+    match kind {
+        Kind::Plain => 2 * count,
+        Kind::Counting => 2 * count + count.div_ceil(2),
+    }
+}
+
+/// The `i`-th of two values a byte.
+fn value_of(values: &[u8], i: usize) -> u8 {
+    values.get(i / 2).map_or(0, |byte| byte >> (i % 2 * 4) & 15)
 }
 
 impl<'a> Bits<'a> {
@@ -350,15 +366,21 @@ impl<'a> Bits<'a> {
                 }
                 Content::Raw(bytes)
             } else {
-                let bytes = rest.split_off(..usize::from(count) * 2).ok_or(Refused::Bad("a chunk is cut short"))?;
-                let positions = bytes.as_chunks::<2>().0;
+                let (kind, count) = (geometry.kind(), usize::from(count));
+                let places = rest.split_off(..places_bytes(kind, count)).ok_or(Refused::Bad("a chunk is cut short"))?;
+                let (positions, values) = places.split_at(2 * count);
+                let positions = positions.as_chunks::<2>().0;
                 let ascending = positions.is_sorted_by(|a, b| u16::from_le_bytes(*a) < u16::from_le_bytes(*b));
-                let places = geometry.chunk_lines(index) * LINE_PLACES;
+                let places = geometry.chunk_lines(index) * kind.line_places();
                 let inside = positions.last().is_some_and(|last| u32::from(u16::from_le_bytes(*last)) < places);
                 if !ascending || !inside {
                     return Err(Refused::Bad("a chunk's positions are none, not ascending or outside of it"));
                 }
-                Content::Positions(positions)
+                // Each is 1 to 15, and what is left over of the last byte is 0.
+                if kind == Kind::Counting && (0..2 * values.len()).any(|i| (value_of(values, i) > 0) != (i < count)) {
+                    return Err(Refused::Bad("a value of a chunk is 0, or there is one more than positions"));
+                }
+                Content::Places(kind, positions, values)
             };
             each(index, content)?;
         }
@@ -394,12 +416,12 @@ impl<'a> Bits<'a> {
         let mut stored = holding_bits(layer, self.from, self.to);
         self.each_chunk(layer.geometry(), |index, content| {
             equal = equal
-                && stored.next().is_some_and(|(at, lines)| {
-                    let read = &mut buffer[..lines.len()];
-                    at == index && {
+                && stored.next().is_some_and(|(at, lines)| match buffer.get_mut(..lines.len()) {
+                    Some(read) if at == index => {
                         content.write(read);
                         read == lines
                     }
+                    _ => false,
                 });
             Ok(())
         })?;
@@ -416,12 +438,16 @@ impl Content<'_> {
                     *word = u64::from_le_bytes(*bytes);
                 }
             }
-            Content::Positions(positions) => {
+            Content::Places(kind, positions, values) => {
                 chunk.fill([0; 8]);
-                let bits = places_mut(chunk);
-                for position in *positions {
-                    if let Some(mut bit) = bits.get_mut(usize::from(u16::from_le_bytes(*position))) {
-                        *bit = true;
+                let (bits, width) = (places_mut(chunk), usize::from(kind.width()));
+                for (i, position) in positions.iter().enumerate() {
+                    let at = usize::from(u16::from_le_bytes(*position)) * width;
+                    if let Some(place) = bits.get_mut(at..at + width) {
+                        match kind {
+                            Kind::Plain => place.fill(true),
+                            Kind::Counting => place.store_le(value_of(values, i)),
+                        }
                     }
                 }
             }
@@ -436,6 +462,18 @@ pub fn holding_bits(layer: &Layer, from: u32, to: u32) -> impl Iterator<Item = (
         .take_while(move |&index| index < to)
         .filter_map(|index| Some((index, layer.chunk(index)?)))
         .filter(|(_, lines)| lines.as_flattened().iter().any(|&word| word != 0))
+}
+
+/// The places of a chunk that are not 0, ascending, each with its value.
+fn occupied(kind: Kind, lines: &[Line]) -> impl Iterator<Item = (usize, u8)> + '_ {
+    let (bits, width) = (places(lines), usize::from(kind.width()));
+    let mut next = 0;
+    bits.iter_ones().map(move |bit| bit / width).filter_map(move |place| {
+        // A counter has up to four bits that are set.
+        let first = place >= next;
+        next = place + 1;
+        first.then(|| (place, bits[place * width..][..width].load_le()))
+    })
 }
 
 /// A record being written.
@@ -461,10 +499,12 @@ impl Writer {
     }
 
     /// Fills in the length and appends the checksum.
+    #[expect(clippy::cast_possible_truncation, reason = "at most MAX_RECORD: the callers bound what they write")]
     fn finish(mut self) -> Vec<u8> {
-        // At most MAX_RECORD: what is written is bounded by the callers.
         let length = (self.0.len() + SUM) as u32;
-        self.0[12..16].copy_from_slice(&length.to_le_bytes());
+        for (byte, value) in self.0.iter_mut().skip(12).zip(length.to_le_bytes()) {
+            *byte = value;
+        }
         let sum = xxh3_64(&self.0);
         self.0.extend(sum.to_le_bytes());
         self.0
@@ -477,9 +517,10 @@ impl Writer {
 /// [`Error::OutOfMemory`], as all writers here.
 pub fn write_filter(head: &Head, changes: u64) -> Result<Vec<u8>, Refused> {
     let mut record = Writer::new(KIND_FILTER, head.id, changes, 24 + 16)?;
-    let scaling = if head.expansion == 0 { FLAG_NON_SCALING } else { 0 };
+    let non_scaling = if head.expansion == 0 { FLAG_NON_SCALING } else { 0 };
     let keyed = if head.key.is_some() { FLAG_KEYED } else { 0 };
-    record.put((scaling | keyed).to_le_bytes()).put(head.expansion.to_le_bytes());
+    let counting = if head.kind == Kind::Counting { FLAG_COUNTING } else { 0 };
+    record.put((non_scaling | counting | keyed).to_le_bytes()).put(head.expansion.to_le_bytes());
     record.put(head.rate.to_le_bytes()).put(head.capacity.to_le_bytes());
     if let Some(key) = head.key {
         record.put(key);
@@ -494,7 +535,7 @@ pub fn write_filter(head: &Head, changes: u64) -> Result<Vec<u8>, Refused> {
 pub fn write_layer(head: &Head, changes: u64, number: u16, plan: Plan) -> Result<Vec<u8>, Refused> {
     let mut record = Writer::new(KIND_LAYER, head.id, changes, 32)?;
     let family = if head.key.is_some() { FAMILY_SIPHASH } else { FAMILY_MURMUR3 };
-    record.put(number.to_le_bytes()).put([LAYOUT_ONE_BIT, family, 1, plan.size.spread]);
+    record.put(number.to_le_bytes()).put([head.kind.layout(), family, head.kind.width(), plan.size.spread]);
     record.put(u16::from(plan.size.bits).to_le_bytes()).put(plan.size.lines.to_le_bytes());
     record.put(plan.capacity.to_le_bytes()).put(plan.rate.to_le_bytes());
     Ok(record.finish())
@@ -504,6 +545,7 @@ pub fn write_layer(head: &Head, changes: u64, number: u16, plan: Plan) -> Result
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
+#[expect(clippy::cast_possible_truncation, reason = "a chunk has 32,768 places: their number and positions fit")]
 pub fn write_bits(
     head: &Head,
     changes: u64,
@@ -516,11 +558,13 @@ pub fn write_bits(
     const FIXED: usize = 16;
     /// Index and number of positions.
     const CHUNK_FIXED: usize = 6;
-    /// Bytes of each chunk as positions or raw, whichever is shorter.
-    fn content(lines: &[Line]) -> (usize, usize) {
-        let count = places(lines).count_ones();
-        (count, (count * 2).min(size_of_val(lines)))
-    }
+    let kind = layer.geometry().kind();
+    // How many places of a chunk are not 0, and its bytes as positions or raw, whichever is shorter.
+    let content = |lines: &[Line]| {
+        let words = lines.as_flattened().iter();
+        let count = words.map(|&word| kind.occupied(word).count_ones() as usize).sum();
+        (count, places_bytes(kind, count).min(size_of_val(lines)))
+    };
 
     // Measured first, so that the record is reserved at its true size: most are far below 1 MiB.
     let mut body = FIXED;
@@ -540,12 +584,18 @@ pub fn write_bits(
     record.put(from.to_le_bytes()).put(end.to_le_bytes()).put(present.to_le_bytes());
     for (index, lines) in holding_bits(layer, from, end) {
         record.put(index.to_le_bytes());
-        let (count, _) = content(lines);
-        if count * 2 < size_of_val(lines) {
-            // A chunk has 32,768 places: both numbers fit.
+        let (count, bytes) = content(lines);
+        if bytes < size_of_val(lines) {
+            // A chunk has 32,768 places at most: both numbers fit.
             record.put((count as u16).to_le_bytes());
-            for position in places(lines).iter_ones() {
+            for (position, _) in occupied(kind, lines) {
                 record.put((position as u16).to_le_bytes());
+            }
+            if kind == Kind::Counting {
+                let mut values = occupied(kind, lines).map(|(_, value)| value);
+                while let Some(low) = values.next() {
+                    record.put([low | values.next().unwrap_or(0) << 4]);
+                }
             }
         } else {
             record.put(RAW.to_le_bytes());
@@ -560,11 +610,11 @@ pub fn write_bits(
 /// The end record: items of each layer, oldest first.
 ///
 /// # Errors
-/// [`Error::OutOfMemory`].
+/// [`Error::OutOfMemory`], [`Error::TooManyLayers`].
 pub fn write_end(head: &Head, changes: u64, items: &[u64]) -> Result<Vec<u8>, Refused> {
     let mut record = Writer::new(KIND_END, head.id, changes, 8 + 8 * items.len())?;
-    // At most 128 layers.
-    record.put((items.len() as u16).to_le_bytes()).put([0; 6]);
+    let layers = u16::try_from(items.len()).map_err(|_| Error::TooManyLayers)?;
+    record.put(layers.to_le_bytes()).put([0; 6]);
     for count in items {
         record.put(count.to_le_bytes());
     }

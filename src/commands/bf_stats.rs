@@ -9,12 +9,13 @@
 //! | `error-rate` | the false-positive rate asked |
 //! | `estimated-error-rate` | the rate by now: the chance that an item which was never added is found |
 //! | `expansion` | how many times larger the next layer is; null if the filter does not scale |
-//! | `hash` | the hash family: `murmur3-x64-128`, or `siphash-1-3-128` with a secret key |
-//! | `layout` | the number of the rule by which an item's bits are placed |
+//! | `hash` | the hash family: `murmur3` (x64, 128 bits), or `siphash` (SipHash-1-3, 128 bits) with a secret key |
+//! | `layout` | the number of the rule by which an item's bits are placed: 1, or 2 in a counting filter |
+//! | `bits-per-place` | 1, or 4 in a counting filter, whose places are counters |
 //! | `bits-per-item` | of memory, in the newest layer, when it is full |
-//! | `hash-functions` | bits that an item sets, in the newest layer |
+//! | `hash-functions` | places that an item sets, in the newest layer |
 //! | `lines-per-item` | cache lines that they lie in, in the newest layer |
-//! | `items` | adds that were answered 1, as BF.CARD |
+//! | `items` | adds that were answered 1, of a counting filter adds less deletes: as BF.CARD |
 //! | `estimated-items` | distinct items that were added, those included that were false positives and are not counted |
 //! | `bytes` | bytes allocated |
 //! | `layers` | an array of maps, oldest layer first |
@@ -24,11 +25,11 @@
 //! | field | what it is |
 //! |---|---|
 //! | `capacity` | items it was made for |
-//! | `items` | adds to it that were answered 1 |
+//! | `items` | adds to it that were answered 1, of a counting filter adds less deletes |
 //! | `error-rate` | the rate it was made for |
 //! | `estimated-error-rate` | its rate by now |
 //! | `bits` | its size, whether made or not |
-//! | `fill` | the share of these bits that is set, 0 to 1 |
+//! | `fill` | the share of the places that are set (counters: not 0), 0 to 1 |
 //! | `bits-per-item`, `hash-functions`, `lines-per-item` | as above |
 //! | `chunks`, `chunks-possible` | chunks of 4096 bytes: those that something was written to, and all |
 //! | `bytes` | bytes allocated |
@@ -47,9 +48,6 @@ use crate::bloom::stats::{LayerStats, Stats};
 use crate::host::key::Key;
 use crate::host::load::{Access, Arg, Command, Info, Kind};
 use crate::host::{Ctx, Str};
-
-/// The number of the rule in `bloom::geometry`, which is all that there is so far.
-const LAYOUT: u64 = 1;
 
 /// The command.
 pub struct StatsOf;
@@ -76,7 +74,7 @@ impl Command for StatsOf {
         let stats = Stats::of(filter);
         let head = filter.head();
         let reply = Fields(ctx);
-        ctx.reply_map(12);
+        ctx.reply_map(13);
         reply.double("error-rate", head.rate);
         reply.double("estimated-error-rate", stats.rate);
         ctx.reply_bytes(b"expansion");
@@ -85,8 +83,9 @@ impl Command for StatsOf {
             factor => ctx.reply_integer(factor.into()),
         }
         ctx.reply_bytes(b"hash");
-        ctx.reply_bytes(if head.key.is_some() { b"siphash-1-3-128" } else { b"murmur3-x64-128" });
-        reply.integer("layout", LAYOUT);
+        ctx.reply_bytes(head.hash().name().as_bytes());
+        reply.integer("layout", head.kind.layout().into());
+        reply.integer("bits-per-place", head.kind.width().into());
         // There is no filter without a layer.
         if let Some(newest) = stats.layers.last() {
             structure(reply, newest);

@@ -16,7 +16,7 @@ fn with_aof() -> Options {
 }
 
 /// Rewrites the AOF and waits for it.
-fn rewrite(server: &Server) {
+pub fn rewrite(server: &Server) {
     let mut c = server.client();
     run!(c, "BGREWRITEAOF");
     server.until("the AOF is rewritten", || {

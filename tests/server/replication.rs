@@ -307,7 +307,7 @@ fn signal(name: &str, pid: &str) {
     assert!(Command::new("kill").args([name, pid]).status().expect("kill runs").success());
 }
 
-/// There is one release so far. This is what a replica of it makes of a primary of a later one.
+/// What a replica makes of a primary of a later release.
 #[test]
 fn records_of_a_later_version_are_refused_by_a_replica_and_its_log_says_so() {
     let empty = {

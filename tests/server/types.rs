@@ -1,10 +1,12 @@
 //! A filter is a value like any other: it expires, moves, is copied, listed, measured and watched.
 
+use std::collections::HashSet;
 use std::process::Command;
 use std::time::Duration;
 
 use redis::Value;
 
+use crate::harness::records::{self, Filter, Layer, Record};
 use crate::harness::{Client, Filters, Options, Server, add, array, found, int, ints, items, ok, strings};
 use crate::{needs, run};
 
@@ -169,6 +171,91 @@ fn the_digest_tells_contents_apart_and_nothing_else() {
     assert_ne!(c.digest("a"), c.digest("b"));
     ok(run!(c, "BF.RESERVE", "n", "0.01", 100, "NONSCALING"));
     assert_ne!(c.digest("n"), empty);
+}
+
+/// However the same items came, one by one or many at once, through growth, on whatever server.
+#[test]
+fn the_digest_is_that_of_the_adds_in_their_order() {
+    let (one, other) = (Server::new(), Server::new());
+    let (mut c, mut d) = (one.client(), other.client());
+    for item in items(0..1500) {
+        run!(c, "BF.ADD", "k", item);
+    }
+    add(&mut d, "k", &items(0..1500));
+    run!(d, "BF.INSERT", "inserted", "ITEMS", items(0..1500));
+    assert_eq!(d.digest("k"), c.digest("k"));
+    assert_eq!(d.digest("inserted"), c.digest("k"));
+}
+
+#[test]
+fn the_digest_sees_each_field_and_each_bit() {
+    let server = Server::new();
+    let mut c = server.client();
+    let layer = Layer { k: 4, s: 2, lines: 130, ..Layer::DEFAULT };
+    let of = |head: Record, layer: Layer, bits: &[u16], items: u64| {
+        let bits: &[(u32, &[u16])] = if bits.is_empty() { &[] } else { &[(1, bits)] };
+        records::joined(&[head, layer.record(), records::bits(0, 0, 3, bits), records::end(&[items])])
+    };
+    let whole = |filter: Filter, layer: Layer, bits: &[u16], items: u64| of(filter.record(), layer, bits, items);
+    let keyed = |key: &[u8; 16]| {
+        let mut head = Filter { flags: 4, ..Filter::DEFAULT }.record();
+        head.body.extend(key);
+        of(head, Layer { family: 2, ..layer }, &[1, 7, 9, 12], 1)
+    };
+    let filter = Filter::DEFAULT;
+    let payloads = [
+        whole(filter, layer, &[1, 7, 9, 12], 1),
+        whole(filter, layer, &[1, 7, 9, 13], 1),
+        whole(filter, layer, &[1, 7, 9], 1),
+        whole(filter, layer, &[], 1),
+        whole(filter, layer, &[1, 7, 9, 12], 2),
+        whole(Filter { rate: 0.02, ..filter }, layer, &[1, 7, 9, 12], 1),
+        whole(Filter { capacity: 101, ..filter }, layer, &[1, 7, 9, 12], 1),
+        whole(Filter { expansion: 3, ..filter }, layer, &[1, 7, 9, 12], 1),
+        whole(Filter { expansion: 0, flags: 1, ..filter }, layer, &[1, 7, 9, 12], 1),
+        keyed(b"0123456789abcdef"),
+        keyed(b"0123456789abcdeg"),
+        whole(filter, Layer { k: 5, ..layer }, &[1, 7, 9, 12], 1),
+        whole(filter, Layer { s: 1, ..layer }, &[1, 7, 9, 12], 1),
+        whole(filter, Layer { lines: 131, ..layer }, &[1, 7, 9, 12], 1),
+        whole(filter, Layer { capacity: 99, ..layer }, &[1, 7, 9, 12], 1),
+        whole(filter, Layer { rate: 0.006, ..layer }, &[1, 7, 9, 12], 1),
+    ];
+    let digests: HashSet<String> = payloads
+        .iter()
+        .map(|payload| {
+            ok(run!(c, "BF.LOADCHUNK", "k", 1, payload));
+            let digest = c.digest("k");
+            assert_eq!(int(run!(c, "DEL", "k")), 1);
+            digest
+        })
+        .collect();
+    assert_eq!(digests.len(), payloads.len(), "all differ");
+}
+
+#[test]
+fn the_digest_sees_how_much_of_a_filter_has_come() {
+    let server = Server::new();
+    let mut c = server.client();
+    let layer = Layer { lines: 130, ..Layer::DEFAULT };
+    const END: i64 = (1 << 46) - 1;
+    // Nothing is in any of these ranges.
+    let records = [
+        (1, Filter::DEFAULT.record()),
+        (2, layer.record()),
+        (3, records::bits(0, 0, 1, &[])),
+        (4, records::bits(0, 1, 2, &[])),
+        (5, records::bits(0, 2, 3, &[])),
+        (END, records::end(&[0])),
+    ];
+    let digests: HashSet<String> = records
+        .iter()
+        .map(|(iterator, record)| {
+            ok(run!(c, "BF.LOADCHUNK", "k", *iterator, record.bytes()));
+            c.digest("k")
+        })
+        .collect();
+    assert_eq!(digests.len(), records.len());
 }
 
 /// What happened to the key since the last call, as keyspace events say.
