@@ -3,7 +3,7 @@
 use redis::Value;
 
 use crate::harness::cluster::{node, slot, text};
-use crate::harness::{Client, Options, Server, add, error, found, items, ok, strings, version};
+use crate::harness::{Client, Options, Server, add, array, bytes, error, found, int, items, ok, strings, version};
 use crate::{needs, run};
 
 /// Every command, with the key `key` and other words that are keys of other slots.
@@ -86,6 +86,41 @@ fn a_slot_is_moved_key_by_key() {
     ok(run!(d, "CLUSTER", "SETSLOT", own, "NODE", &to));
     ok(run!(c, "CLUSTER", "SETSLOT", own, "NODE", &to));
     moved(&mut c, &mut d, &digest);
+}
+
+/// As the docs have it for filters that are too large for MIGRATE.
+#[test]
+fn a_filter_too_large_for_migrate_is_moved_record_by_record() {
+    let (here, there) = cluster();
+    let (mut c, mut d) = (here.client(), there.client());
+    // The least that a server takes; a record is no longer.
+    ok(run!(d, "CONFIG", "SET", "proto-max-bulk-len", 1 << 20));
+    ok(run!(c, "BF.RESERVE", "k", "0.001", 1_000_000));
+    add(&mut c, "k", &items(0..100_000));
+    let digest = c.digest("k");
+    let own = slot(&mut c, "k");
+    let (from, to) = (text(run!(c, "CLUSTER", "MYID")), text(run!(d, "CLUSTER", "MYID")));
+    ok(run!(d, "CLUSTER", "SETSLOT", own, "IMPORTING", &from));
+    ok(run!(c, "CLUSTER", "SETSLOT", own, "MIGRATING", &to));
+    // IOERR, or on some servers what the other one said of it.
+    error(run!(c, "MIGRATE", "127.0.0.1", there.port(), "k", 0, 5000));
+    assert_eq!(c.digest("k"), digest);
+    let mut iterator = 0;
+    loop {
+        let mut pair = array(run!(c, "BF.SCANDUMP", "k", iterator));
+        let record = bytes(pair.pop().expect("iterator and record"));
+        iterator = int(pair.pop().expect("iterator and record"));
+        if iterator == 0 {
+            break;
+        }
+        ok(run!(d, "ASKING"));
+        ok(run!(d, "BF.LOADCHUNK", "k", iterator, record));
+    }
+    assert_eq!(int(run!(c, "DEL", "k")), 1);
+    ok(run!(d, "CLUSTER", "SETSLOT", own, "NODE", &to));
+    ok(run!(c, "CLUSTER", "SETSLOT", own, "NODE", &to));
+    assert_eq!(d.digest("k"), digest);
+    assert_eq!(found(&mut d, "k", &items(0..100_000)), 100_000);
 }
 
 #[test]

@@ -307,7 +307,7 @@ fn signal(name: &str, pid: &str) {
     assert!(Command::new("kill").args([name, pid]).status().expect("kill runs").success());
 }
 
-/// There is one release so far. This is what a replica of it makes of a primary of a later one.
+/// What a replica makes of a primary of a later release.
 #[test]
 fn records_of_a_later_version_are_refused_by_a_replica_and_its_log_says_so() {
     let empty = {
@@ -331,6 +331,26 @@ fn records_of_a_later_version_are_refused_by_a_replica_and_its_log_says_so() {
     let log = replica.log();
     assert!(log.contains("records of version 2 (it reads version 1)"), "{log}");
     assert!(replica.alive());
+}
+
+#[test]
+fn a_full_synchronisation_with_a_later_version_is_refused_and_the_log_says_so() {
+    let server = Options::new().config("rdbcompression", "no").config("rdbchecksum", "no").start();
+    let mut c = server.client();
+    run!(c, "BF.ADD", "k", "x");
+    ok(run!(c, "SAVE"));
+    let mut rdb = std::fs::read(server.directory().join("dump.rdb")).expect("the RDB file");
+    let record = records::find(&rdb).remove(0);
+    rdb[record.start + 8] = 2;
+    records::mend(&mut rdb[record]);
+    let replica = Server::new();
+    let primary = Primary::serve(rdb, &[]);
+    ok(run!(replica.client(), "REPLICAOF", "127.0.0.1", primary.port()));
+    replica.until("the log says why", || replica.log().contains("records of version 2 (it reads version 1)"));
+    // Some servers end then, as for any file that they cannot load.
+    let reply = Client::connect(replica.port(), redis::ProtocolVersion::RESP2)
+        .and_then(|mut r| r.try_run(redis::cmd("BF.EXISTS").arg("k").arg("x")));
+    assert!(!matches!(reply, Ok(Value::Int(1))), "{reply:?}");
 }
 
 #[test]

@@ -208,6 +208,9 @@ impl Worker {
                 1 => call.arg("EXPANSION").arg(self.random.of(&[1, 4])),
                 _ => &mut call,
             };
+            if self.random.one_in(4) {
+                call.arg("HASH").arg("siphash");
+            }
             match self.write(&call) {
                 Ok(Value::Okay) => {}
                 Ok(other) => panic!("{}: BF.RESERVE was answered {other:?}", self.name),
