@@ -208,7 +208,13 @@ impl<'a> View<'a> {
     /// The first of an item's lines, or an empty one if its chunk is missing.
     #[inline]
     pub fn first_line(&self, spot: Spot) -> &'a Line {
-        self.chunk(spot.chunk).and_then(|chunk| chunk.get(spot.first as usize)).unwrap_or(&NOTHING)
+        self.line(spot.chunk, spot.first as usize)
+    }
+
+    /// A line of a chunk, or an empty one if the chunk is missing.
+    #[inline]
+    pub fn line(&self, chunk: u32, line: usize) -> &'a Line {
+        self.chunk(chunk).and_then(|chunk| chunk.get(line)).unwrap_or(&NOTHING)
     }
 
     /// The lines of the chunk, if it is there.

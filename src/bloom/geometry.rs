@@ -13,8 +13,6 @@
 //! places used again in the second line, or lines cut as six-bit slices from one product made measured rates from twice
 //! to thousands of times the rate asked. So nothing here may change without a new number.
 
-use std::num::NonZeroU32;
-
 use super::hash::Hash;
 use super::sizing::Size;
 
@@ -43,11 +41,21 @@ const C: u64 = 0xd134_2543_de82_ef95;
 /// `lines = 64 · (chunks − 1) + last`, with `last` from 1 to 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Never 0, which leaves the compiler a value to tell a whole filter from a partial one without a further byte.
-    chunks: NonZeroU32,
+    chunks: u32,
     last: u8,
     bits: u8,
-    spread: u8,
+    spread: Spread,
+}
+
+/// Lines an item. The values that it does not have are what the compiler tells a whole filter from the others by, without a
+/// further byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Spread {
+    One = 1,
+    Two = 2,
+    Four = 4,
+    Eight = 8,
 }
 
 /// The chunk that holds an item's bits, and what is left of `h1` to choose lines in it.
@@ -71,18 +79,25 @@ impl Geometry {
     /// `None` unless the size is well-formed: 1 … 2³⁴ lines, 1 … 64 bits, spread 1, 2, 4 or 8 and at most the bits.
     pub fn new(size: Size) -> Option<Geometry> {
         let Size { lines, bits, spread } = size;
-        let spread_fits = matches!(spread, 1 | 2 | 4 | 8) && spread <= bits;
+        let spread_fits = spread <= bits;
+        let spread = match spread {
+            1 => Spread::One,
+            2 => Spread::Two,
+            4 => Spread::Four,
+            8 => Spread::Eight,
+            _ => return None,
+        };
         if !(1..=super::sizing::MAX_LINES).contains(&lines) || !(1..=MAX_BITS).contains(&bits) || !spread_fits {
             return None;
         }
-        let chunks = NonZeroU32::new(u32::try_from(lines.div_ceil(u64::from(CHUNK_LINES))).ok()?)?;
+        let chunks = u32::try_from(lines.div_ceil(u64::from(CHUNK_LINES))).ok()?;
         let last = u8::try_from((lines - 1) % u64::from(CHUNK_LINES) + 1).ok()?;
         Some(Geometry { chunks, last, bits, spread })
     }
 
     /// The size this geometry was made from.
     pub fn size(self) -> Size {
-        Size { lines: self.lines(), bits: self.bits, spread: self.spread }
+        Size { lines: self.lines(), bits: self.bits, spread: self.spread() }
     }
 
     /// Lines in all chunks.
@@ -94,7 +109,7 @@ impl Geometry {
     /// Number of chunks, missing ones included.
     #[inline]
     pub fn chunks(self) -> u32 {
-        self.chunks.get()
+        self.chunks
     }
 
     /// Bits an item.
@@ -106,7 +121,7 @@ impl Geometry {
     /// Lines an item, where the chunk has that many.
     #[inline]
     pub fn spread(self) -> u8 {
-        self.spread
+        self.spread as u8
     }
 
     /// Lines in this chunk: 64, or fewer in the last one.

@@ -17,7 +17,7 @@ use super::errors::Error;
 use crate::host::key::KeyMut;
 use crate::host::load::{Access, Arg, Command, Info, Kind};
 use crate::host::{Ctx, Str};
-use crate::keytype::{self, FILTER};
+use crate::keytype::{self, FILTERS};
 
 /// The command.
 pub struct Reserve;
@@ -50,7 +50,7 @@ impl Command for Reserve {
         let head = head_of(&Options { capacity: Some(capacity), error_rate: Some(rate), ..options });
         // SAFETY: the only key that is open, and nothing deletes it until it is closed below.
         let mut key = unsafe { KeyMut::open(ctx, *name) };
-        if key.get_mut(&FILTER)?.is_some() {
+        if key.get_mut(&FILTERS)?.is_some() {
             return Err(Error::Exists);
         }
         let filter = make(ctx, *name, head)?;

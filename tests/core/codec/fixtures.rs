@@ -52,7 +52,7 @@ impl Fixture {
         (0..self.items).for_each(|i| {
             add(&mut chain, &item(i));
         });
-        records(&Filter::Whole(chain)).into_iter().take(self.records).flat_map(|(_, bytes)| bytes).collect()
+        records(&Filter::from(chain)).into_iter().take(self.records).flat_map(|(_, bytes)| bytes).collect()
     }
 }
 
