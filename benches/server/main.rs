@@ -24,6 +24,7 @@ mod commands;
 mod create;
 mod draw;
 mod huge;
+mod memory;
 mod report;
 mod scale;
 mod server;
@@ -41,7 +42,8 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Section = (&'static str, fn(&Settings, &mut Report) -> Result<()>);
 
 /// All of them, in order.
-const SECTIONS: [Section; 6] = [
+const SECTIONS: [Section; 7] = [
+    ("memory", memory::run),
     ("commands", commands::run),
     ("clients", clients::run),
     ("scale", scale::run),

@@ -9,6 +9,7 @@
 use std::f64::consts::PI;
 
 use super::error::Error;
+use super::geometry::{Line, NOTHING};
 use super::hash::{Family, Hash, Key, Murmur3, SipHash};
 use super::layer::{GROUP, Group, Layer, Mask, Plan, items_of};
 use super::sizing::MAX_LINES;
@@ -18,8 +19,8 @@ pub const MAX_LAYERS: usize = 128;
 /// From this layer on (counted from 0) each is at least twice as large as the one before.
 const DOUBLING_FROM: usize = 16;
 
-/// With fewer layers to go than this, laying out a group's places takes longer than testing them one by one.
-const LAYERS_TO_LAY_OUT_FOR: usize = 4;
+/// So many older layers' lines are asked for before the first is tested, when one item is looked for.
+const LAYERS_AHEAD: usize = 16;
 
 /// What a filter was asked to be, and the identity it was given.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -266,8 +267,8 @@ impl Chain {
 
     fn contains_by(&self, family: impl Family, item: &[u8]) -> bool {
         let hash = family.hash(item);
-        self.prefetch(hash);
-        self.newest.contains(hash) || self.older_contain(hash)
+        let first = self.older_first_lines(hash);
+        self.newest.contains(hash) || self.older_contain(hash, &first)
     }
 
     fn contains_group_by(&self, family: impl Family, items: &[&[u8]]) -> Mask {
@@ -276,8 +277,8 @@ impl Chain {
 
     fn add_by(&mut self, family: impl Family, item: &[u8], room: Room) -> Result<bool, Stop> {
         let hash = family.hash(item);
-        self.prefetch(hash);
-        if self.older_contain(hash) { Ok(false) } else { self.insert(hash, room) }
+        let first = self.older_first_lines(hash);
+        if self.older_contain(hash, &first) { Ok(false) } else { self.insert(hash, room) }
     }
 
     fn add_group_by(&mut self, family: impl Family, items: &[&[u8]], room: Room) -> Added {
@@ -302,33 +303,43 @@ impl Chain {
         Ok(new)
     }
 
-    /// One item's lines in all layers, asked for before the first is tested. A single layer is tested at once.
+    /// One item's first lines in the older layers, on their way before the first is tested.
     #[inline]
-    fn prefetch(&self, hash: Hash) {
-        for layer in self.older() {
-            layer.prefetch(hash);
+    fn older_first_lines(&self, hash: Hash) -> [&Line; LAYERS_AHEAD] {
+        let mut first = [&NOTHING; LAYERS_AHEAD];
+        for (first, layer) in first.iter_mut().zip(self.older().iter().rev()) {
+            *first = layer.first_line(hash);
         }
+        first
     }
 
+    /// Whether an older layer holds the item, newest first.
     #[inline]
-    fn older_contain(&self, hash: Hash) -> bool {
-        self.older().iter().rev().any(|layer| layer.contains(hash))
+    fn older_contain(&self, hash: Hash, first: &[&Line; LAYERS_AHEAD]) -> bool {
+        let mut ahead = first.iter();
+        self.older().iter().rev().any(|layer| {
+            let first = ahead.next().copied().unwrap_or_else(|| layer.first_line(hash));
+            layer.may_hold(first, hash) && layer.contains(hash)
+        })
     }
 
     /// Which of the `wanted` items are there. Newest layer first: it is the largest and holds most items.
     fn probe(&self, group: &mut Group, mut wanted: Mask) -> Mask {
-        let mut found = self.newest.probe(group, wanted);
-        for (number, layer) in self.older().iter().enumerate().rev() {
-            wanted &= !found;
-            if wanted == 0 {
-                break;
+        let (mut layer, mut rest) = (&self.newest, self.older());
+        let mut first = layer.first_lines(group, wanted);
+        let mut found = 0;
+        loop {
+            // The next layer's lines come while this one's are tested.
+            let next = rest.last().map(|next| (next, next.first_lines(group, wanted)));
+            let here = layer.probe(group, &first, wanted);
+            (found, wanted) = (found | here, wanted & !here);
+            match next {
+                Some(next) if wanted != 0 => (layer, first) = next,
+                _ => return found,
             }
-            if number >= LAYERS_TO_LAY_OUT_FOR {
-                group.lay_out(layer.geometry(), wanted);
-            }
-            found |= layer.probe(group, wanted);
+            group.lay_out(rest, wanted);
+            rest = &rest[..rest.len() - 1];
         }
-        found
     }
 }
 

@@ -14,6 +14,7 @@
 //! Alignment: nothing relies on more than 8 bytes. jemalloc puts a 4096-byte chunk on a page, other allocators need not.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -22,6 +23,7 @@ use bitvec::slice::BitSlice;
 
 use super::error::Error;
 use super::geometry::{Geometry, Line, NOTHING, Spot};
+use super::hash::Hash;
 
 /// Pointers in a full node.
 const NODE: usize = 512;
@@ -51,11 +53,13 @@ pub fn made_in_all() -> usize {
 }
 
 /// A store opened for a group of lookups: the depth is decided here once.
+#[derive(Clone, Copy)]
 pub(super) struct View<'a> {
-    /// The node table of a layer of up to 512 chunks is this one entry.
-    single: Node,
-    store: &'a Store,
+    /// The table of a layer of up to 512 chunks: its node, or where it has one chunk, the store's own pointer. Of larger
+    /// ones the root. Null if nothing was made yet.
+    table: *const *mut u8,
     geometry: Geometry,
+    store: PhantomData<&'a Store>,
 }
 
 impl Default for Store {
@@ -69,8 +73,9 @@ impl Store {
     /// Opens the store for reading.
     #[inline]
     pub fn view(&self, geometry: Geometry) -> View<'_> {
-        let single = if geometry.chunks() == 1 { ptr::from_ref(&self.top).cast_mut().cast() } else { self.top.cast() };
-        View { single, store: self, geometry }
+        let is_single = geometry.chunks() == 1 && !self.top.is_null();
+        let table = if is_single { &raw const self.top } else { self.top.cast_const().cast() };
+        View { table, geometry, store: PhantomData }
     }
 
     /// The chunk, made if it is missing.
@@ -164,7 +169,7 @@ impl Store {
         let view = self.view(geometry);
         let mut freed = 0;
         for node in 0..if self.top.is_null() { 0 } else { all.div_ceil(NODE) } {
-            let table = view.node(node);
+            let table = view.node(node).cast_mut();
             if table.is_null() {
                 continue;
             }
@@ -191,24 +196,48 @@ impl Store {
 }
 
 impl<'a> View<'a> {
-    /// The node's table, or null.
+    /// Whether nothing was made yet, so that there is nothing to look for.
     #[inline]
-    fn node(&self, node: usize) -> Node {
-        if self.geometry.chunks() as usize <= NODE {
-            self.single
-        } else if self.store.top.is_null() {
-            ptr::null_mut()
-        } else {
-            debug_assert!(node < (self.geometry.chunks() as usize).div_ceil(NODE));
-            // SAFETY: the store is more than 512 chunks long, so `top` is a root with an entry for each node.
-            unsafe { *self.store.top.cast::<Node>().add(node) }
-        }
+    pub fn is_empty(&self) -> bool {
+        self.table.is_null()
     }
 
-    /// The first of an item's lines, or an empty one if its chunk is missing.
+    /// Whether the table is a root of nodes.
     #[inline]
-    pub fn first_line(&self, spot: Spot) -> &'a Line {
-        self.line(spot.chunk, spot.first as usize)
+    pub fn is_deep(&self) -> bool {
+        self.geometry.chunks() as usize > NODE
+    }
+
+    /// The node's table, or null.
+    #[inline]
+    fn node(&self, node: usize) -> *const Chunk {
+        debug_assert!(node < (self.geometry.chunks() as usize).div_ceil(NODE));
+        if !self.is_deep() || self.is_empty() {
+            return self.table.cast();
+        }
+        // SAFETY: the table is a root with an entry for each node.
+        unsafe { (*self.table.add(node)).cast() }
+    }
+
+    /// The first of an item's lines, or an empty one if its chunk is missing. `DEEP` is [`View::is_deep`], and the view is
+    /// not empty: both are decided once for a group.
+    #[inline(always)]
+    pub fn first_line<const DEEP: bool>(&self, hash: Hash) -> &'a Line {
+        debug_assert!(DEEP == self.is_deep() && !self.is_empty());
+        let Spot { chunk, first, .. } = self.geometry.spot(hash);
+        let chunk = chunk as usize;
+        // SAFETY: the table is a root with an entry for each node, or a node. The geometry, which is the store's, names a
+        // chunk and a line that the layer has: so the node has the entry, and a chunk that is there has the line. All
+        // of it lives as long as the store.
+        unsafe {
+            let (node, at): (*const Chunk, usize) =
+                if DEEP { ((*self.table.add(chunk / NODE)).cast(), chunk % NODE) } else { (self.table.cast(), chunk) };
+            if DEEP && node.is_null() {
+                return &NOTHING;
+            }
+            let lines = *node.add(at);
+            if lines.is_null() { &NOTHING } else { &*lines.add(first as usize) }
+        }
     }
 
     /// A line of a chunk, or an empty one if the chunk is missing.

@@ -124,6 +124,12 @@ impl Geometry {
         self.spread as u8
     }
 
+    /// Bits of an item that lie in the first of its lines.
+    #[inline]
+    pub fn bits_in_first(self) -> u8 {
+        self.bits.div_ceil(self.spread)
+    }
+
     /// Lines in this chunk: 64, or fewer in the last one.
     #[inline]
     pub fn chunk_lines(self, chunk: u32) -> u32 {
@@ -267,14 +273,17 @@ pub fn places_in_first<P: Places, const S: usize>(hash: Hash) -> [usize; 4] {
         .map(|power| (hash.h2.wrapping_mul(power) >> P::SHIFT) as usize)
 }
 
-/// Makes `line` hold the first four places of an item's first line and nothing else: to be laid over the stored ones.
+/// Makes `line` hold the places 0, S, 2S, … of an item, `count` of them, which lie in its first line, and nothing else:
+/// to be laid over the stored ones.
 ///
 /// In its final place, since a copy would read as vectors what was just written as words, which stalls.
 #[inline]
-pub fn first_places<P: Places, const S: usize>(hash: Hash, line: &mut Line) {
+pub fn first_places<P: Places, const S: usize>(hash: Hash, count: u8, line: &mut Line) {
     *line = NOTHING;
-    for place in places_in_first::<P, S>(hash) {
-        P::set(line, place);
+    let mut x = hash.h2.wrapping_mul(C);
+    for _ in 0..count {
+        P::set(line, (x >> P::SHIFT) as usize);
+        x = x.wrapping_mul(const { power(S) });
     }
 }
 

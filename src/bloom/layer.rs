@@ -17,8 +17,8 @@ pub type Mask = u64;
 
 /// Evaluates the expression with the constant `S` the layer's spread: chosen once a call, not once a bit.
 macro_rules! by_spread {
-    ($geometry:expr, $S:ident => $call:expr) => {
-        match $geometry.spread() {
+    ($spread:expr, $S:ident => $call:expr) => {
+        match $spread {
             1 => by_spread!(@ $S = 1, $call),
             2 => by_spread!(@ $S = 2, $call),
             4 => by_spread!(@ $S = 4, $call),
@@ -31,12 +31,20 @@ macro_rules! by_spread {
     }};
 }
 
+/// The first line of each item of a group in one layer.
+pub type FirstLines<'a> = [&'a Line; GROUP];
+
+/// With fewer layers to go than this, laying out a group's places takes longer than testing them one by one.
+const LAYERS_TO_LAY_OUT_FOR: usize = 5;
+
 /// Items that are looked for together.
 pub struct Group {
     hashes: [Hash; GROUP],
-    /// The first four places of each item's first line, for layers of this spread; 0 if they were not laid out.
+    /// The first places of each item's first line, to be laid over the lines of layers of this spread; 0 if there are none.
     first_places: [Line; GROUP],
     spread: u8,
+    /// How many places each has.
+    count: u8,
 }
 
 impl Group {
@@ -48,7 +56,7 @@ impl Group {
         for (hash, item) in hashes.iter_mut().zip(items) {
             *hash = family.hash(item);
         }
-        Group { hashes, first_places: [NOTHING; GROUP], spread: 0 }
+        Group { hashes, first_places: [NOTHING; GROUP], spread: 0, count: 0 }
     }
 
     /// The hash of item `i`.
@@ -57,30 +65,27 @@ impl Group {
         self.hashes[i % GROUP]
     }
 
-    /// Lays out the first places of the `wanted` items for a layer of this structure, unless they are. It pays where several
-    /// layers follow: nearly all of a filter have the same spread.
+    /// Lays out places of the `wanted` items for the last of these layers, which is looked into next, and those before it of
+    /// its spread: as many as all of them have in a first line. It pays where several layers follow, since nearly all
+    /// of a filter have the same spread.
     #[inline]
-    pub fn lay_out(&mut self, geometry: Geometry, wanted: Mask) {
-        if self.spread == geometry.spread() || !has_four(geometry) {
+    pub fn lay_out(&mut self, layers: &[Layer], wanted: Mask) {
+        let Some(spread) = layers.last().map(|last| last.geometry.spread()) else { return };
+        if self.spread == spread || layers.len() < LAYERS_TO_LAY_OUT_FOR {
             return;
         }
-        self.spread = geometry.spread();
-        by_spread!(geometry, S => for i in items_of(wanted) {
-            first_places::<OneBit, S>(self.hashes[i], &mut self.first_places[i]);
+        let same = layers.iter().map(Layer::geometry).filter(|geometry| geometry.spread() == spread);
+        (self.spread, self.count) = (spread, same.map(Geometry::bits_in_first).min().unwrap_or(0));
+        by_spread!(spread, S => for i in items_of(wanted) {
+            first_places::<OneBit, S>(self.hashes[i], self.count, &mut self.first_places[i]);
         });
     }
 
-    /// Whether the places laid out are those of layers of this structure.
+    /// Whether places are laid out that lie in the first lines of layers of this structure.
     #[inline]
     fn fits(&self, geometry: Geometry) -> bool {
-        self.spread == geometry.spread() && has_four(geometry)
+        self.spread == geometry.spread() && self.count <= geometry.bits_in_first()
     }
-}
-
-/// Whether the items of such a layer have four places in their first line.
-#[inline]
-fn has_four(geometry: Geometry) -> bool {
-    geometry.bits() > 3 * geometry.spread()
 }
 
 /// What a layer is to be: decided once, by the server that makes it, then stored and never computed again.
@@ -238,13 +243,28 @@ impl Layer {
     /// Whether all bits of the item are set.
     #[inline]
     pub fn contains(&self, hash: Hash) -> bool {
-        by_spread!(self.geometry, S => self.contains_in::<OneBit, S>(hash))
+        by_spread!(self.geometry.spread(), S => self.contains_in::<OneBit, S>(hash))
     }
 
-    /// Asks the processor for the first of the item's lines.
+    /// Finds and asks for the first of the item's lines.
     #[inline]
-    pub fn prefetch(&self, hash: Hash) {
-        prefetch(self.store.view(self.geometry).first_line(self.geometry.spot(hash)));
+    pub fn first_line(&self, hash: Hash) -> &Line {
+        let view = self.store.view(self.geometry);
+        let first = if view.is_empty() {
+            &NOTHING
+        } else if view.is_deep() {
+            view.first_line::<true>(hash)
+        } else {
+            view.first_line::<false>(hash)
+        };
+        prefetch(first);
+        first
+    }
+
+    /// Whether the item's first line leaves it possible that the layer holds it.
+    #[inline]
+    pub fn may_hold(&self, first: &Line, hash: Hash) -> bool {
+        by_spread!(self.geometry.spread(), S => may_hold::<OneBit, S>(first, hash, self.geometry.bits()))
     }
 
     /// Sets the item's bits; whether any of them was not set before. Nothing is written if none was.
@@ -253,36 +273,51 @@ impl Layer {
     /// [`Error::OutOfMemory`]; no bit was set then.
     #[inline]
     pub fn insert(&mut self, hash: Hash) -> Result<bool, Error> {
-        by_spread!(self.geometry, S => self.insert_in::<OneBit, S>(hash))
+        by_spread!(self.geometry.spread(), S => self.insert_in::<OneBit, S>(hash))
     }
 
-    /// Which of the `wanted` items of a group are in the layer.
+    /// Finds and asks for the first line of each `wanted` item, so that all are on their way before the first is tested.
     #[inline]
-    pub fn probe(&self, group: &Group, wanted: Mask) -> Mask {
+    pub fn first_lines(&self, group: &Group, wanted: Mask) -> FirstLines<'_> {
+        let view = self.store.view(self.geometry);
+        let mut first = [&NOTHING; GROUP];
+        if view.is_deep() {
+            find::<true>(&view, &group.hashes, wanted, &mut first);
+        } else {
+            find::<false>(&view, &group.hashes, wanted, &mut first);
+        }
+        first
+    }
+
+    /// Which of the `wanted` items of a group are in the layer; `first` are their first lines.
+    #[inline]
+    pub fn probe(&self, group: &Group, first: &FirstLines<'_>, wanted: Mask) -> Mask {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("bmi2") {
             // SAFETY: the processor has what the function is compiled for.
-            return unsafe { self.probe_avx2(group, wanted) };
+            return unsafe { self.probe_avx2(group, first, wanted) };
         }
-        by_spread!(self.geometry, S => self.probe_in::<OneBit, S>(group, wanted))
+        by_spread!(self.geometry.spread(), S => self.probe_in::<OneBit, S>(group, first, wanted))
     }
 
     /// [`Layer::probe`] compiled for processors of the last ten years: a shift by a variable takes one step there and not
     /// three, and a line is two vectors and not four.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2")]
-    fn probe_avx2(&self, group: &Group, wanted: Mask) -> Mask {
-        by_spread!(self.geometry, S => self.probe_in::<OneBit, S>(group, wanted))
+    fn probe_avx2(&self, group: &Group, first: &FirstLines<'_>, wanted: Mask) -> Mask {
+        by_spread!(self.geometry.spread(), S => self.probe_in::<OneBit, S>(group, first, wanted))
     }
 
     fn contains_in<P: Places, const S: usize>(&self, hash: Hash) -> bool {
-        let view = self.store.view(self.geometry);
-        // With one line there is nothing to be spared by looking at it first.
-        let ruled_out = S > 1 && {
-            let first = view.first_line(self.geometry.spot(hash));
-            !may_hold::<P, S>(first, hash, self.geometry.bits())
-        };
-        !ruled_out && self.holds::<P, S>(&view, hash)
+        let (lines, bits) = (self.lines_of::<S>(&self.store.view(self.geometry), hash), self.geometry.bits());
+        if S > 1 {
+            // On their way while the first one is looked at, which rules out most items that are absent.
+            lines[1..].iter().for_each(|line| prefetch(*line));
+            if !may_hold::<P, S>(lines[0], hash, bits) {
+                return false;
+            }
+        }
+        all_set::<P, S>(&lines, hash, bits)
     }
 
     fn insert_in<P: Places, const S: usize>(&mut self, hash: Hash) -> Result<bool, Error> {
@@ -306,16 +341,11 @@ impl Layer {
         Ok(true)
     }
 
-    /// Pass by pass over the group, so that the memory of all items is on its way before the first is tested. An item's
-    /// other lines are asked for only when its first one does not rule it out, as it does for most that are absent.
+    /// Pass by pass over the group, so that no item waits for the one before. An item's other lines are asked for only when
+    /// its first one does not rule it out, as it does for most that are absent.
     #[inline(always)]
-    fn probe_in<P: Places, const S: usize>(&self, group: &Group, wanted: Mask) -> Mask {
+    fn probe_in<P: Places, const S: usize>(&self, group: &Group, first: &FirstLines<'_>, wanted: Mask) -> Mask {
         let (view, hashes, bits) = (self.store.view(self.geometry), &group.hashes, self.geometry.bits());
-        let mut first = [&NOTHING; GROUP];
-        for i in items_of(wanted) {
-            first[i] = view.first_line(self.geometry.spot(hashes[i]));
-            prefetch(first[i]);
-        }
         let (mut possible, mut found) = (0, 0);
         if S == 1 {
             // There are no other lines.
@@ -356,6 +386,17 @@ impl Layer {
             Some(chunk) => in_chunk(chunk, &self.geometry.lines_at(spot)),
             None => [&NOTHING; S],
         }
+    }
+}
+
+#[inline(always)]
+fn find<'a, const DEEP: bool>(view: &View<'a>, hashes: &[Hash; GROUP], wanted: Mask, first: &mut FirstLines<'a>) {
+    if view.is_empty() {
+        return;
+    }
+    for i in items_of(wanted) {
+        first[i] = view.first_line::<DEEP>(hashes[i]);
+        prefetch(first[i]);
     }
 }
 
