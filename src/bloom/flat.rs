@@ -41,6 +41,8 @@ const MAX_GROWN_LAYERS: usize = 999;
 const MAX_HASHES: u32 = 1_100;
 /// The largest growth. RedisBloom takes what fits into 32 bits, and newer releases 32,768.
 const MAX_GROWTH: u32 = i32::MAX as u32;
+/// The growth that RedisBloom takes where nothing is said, and states also of filters that never grow.
+pub const USUAL_GROWTH: u32 = 2;
 /// Bytes of a full chunk.
 const CHUNK_BYTES: u64 = 4096;
 
@@ -384,10 +386,12 @@ impl Flat {
     /// # Errors
     /// [`Error::TooLarge`], [`Error::Malformed`].
     pub fn new(asked: &Head) -> Result<Flat, Error> {
-        let (scaling, rate) =
-            if asked.expansion == 0 { (options::NON_SCALING, asked.rate) } else { (0, asked.rate / 2.0) };
+        let (scaling, growth, rate) = match asked.expansion {
+            0 => (options::NON_SCALING, USUAL_GROWTH, asked.rate),
+            growth => (0, growth, asked.rate / 2.0),
+        };
         let options = options::TODAY | scaling;
-        let head = FlatHead { options, growth: asked.expansion, items: 0 };
+        let head = FlatHead { options, growth, items: 0 };
         let first = FlatLayer::new(FlatPlan::new(asked.capacity, rate, options)?)?;
         Flat::from_layers(head, vec![first])
     }

@@ -127,7 +127,7 @@ impl Geometry {
     /// Bits of an item that lie in the first of its lines.
     #[inline]
     pub fn bits_in_first(self) -> u8 {
-        self.bits.div_ceil(self.spread)
+        self.bits.div_ceil(self.spread())
     }
 
     /// Lines in this chunk: 64, or fewer in the last one.

@@ -22,7 +22,7 @@ use super::filter::{Source, Taken};
 use super::record::{Refused, Rest, write_bytes};
 use crate::bloom::chain::Head;
 use crate::bloom::error::Error;
-use crate::bloom::flat::{Flat, FlatHead, FlatLayer, FlatPlan, MAX_FLAT_LAYERS};
+use crate::bloom::flat::{Flat, FlatHead, FlatLayer, FlatPlan, MAX_FLAT_LAYERS, USUAL_GROWTH};
 use crate::bloom::whole::Whole;
 
 /// The version of the RDB value that is written, and the highest that is read.
@@ -31,8 +31,6 @@ pub const ENCODING: u64 = 4;
 const WITH_BITS: u64 = 1;
 const WITH_OPTIONS: u64 = 2;
 const WITH_GROWTH: u64 = 4;
-/// What the growth was before it was stated.
-const OLD_GROWTH: u32 = 2;
 
 /// The longest piece of a dump that is given at once.
 const MAX_PIECE: u64 = 1 << 20;
@@ -81,7 +79,7 @@ pub fn read(version: u64, fields: &mut impl Fields) -> Result<Flat, Refused> {
     let items = fields.unsigned()?;
     let layers = fields.unsigned()?;
     let options = if version >= WITH_OPTIONS { narrow(fields.unsigned()?)? } else { 0 };
-    let growth = if version >= WITH_GROWTH { narrow(fields.unsigned()?)? } else { OLD_GROWTH };
+    let growth = if version >= WITH_GROWTH { narrow(fields.unsigned()?)? } else { USUAL_GROWTH };
     let head = FlatHead { options, growth, items };
     head.check()?;
     let mut read = Vec::new();
