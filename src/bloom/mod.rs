@@ -78,7 +78,7 @@
 //!
 //! [`hash`] item → h1, h2; [`geometry`] h1, h2 → chunk, lines, places; [`chunks`] the memory; [`sizing`] capacity, rate → L,
 //! k, s; [`layer`] one filter of fixed size; [`chain`] layers, growth, groups; [`check`] what well-formed means; [`stats`]
-//! what a filter has become.
+//! what a filter has become; [`flat`] a filter of RedisBloom's, in its layout; [`whole`] either of the two.
 //!
 //! # References
 //!

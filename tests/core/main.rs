@@ -3,6 +3,7 @@
 mod accuracy;
 mod against_twin;
 mod codec;
+mod flat;
 mod growth;
 mod laws;
 mod memory;
