@@ -310,34 +310,42 @@ impl FlatLayer {
         self.places(hash).all(|place| is_set(&view, place))
     }
 
-    /// Sets the item's bits; whether any was not set before.
+    /// Asks the processor for all lines of an item that is to be added.
+    #[inline]
+    fn prefetch(&self, hash: Hash) {
+        let view = self.cells.view();
+        for place in self.places(hash) {
+            let (chunk, line, ..) = spot(place);
+            prefetch(view.line(chunk, line));
+        }
+    }
+
+    /// Sets the item's bits.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], after which some of its bits may be set: it may be found, and nothing that was is lost.
-    fn insert(&mut self, hash: Hash) -> Result<bool, Error> {
-        if self.contains(hash) {
-            return Ok(false);
-        }
+    fn insert(&mut self, hash: Hash) -> Result<(), Error> {
         for place in self.places(hash) {
             let (chunk, line, word, bit) = spot(place);
             if let Some(line) = self.cells.make_chunk(chunk)?.get_mut(line) {
                 line[word] |= 1 << bit;
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Which of the `wanted` items of a group are in the layer.
     ///
     /// An absent item is ruled out by each place with an even chance, and the branch is mispredicted as often: so the first
-    /// places of the whole group are asked for before any is tested. Those who pass are mostly there: all their places
-    /// are set, the branch is foreseen, and the processor fetches far ahead by itself.
+    /// places of the whole group are asked for before any is tested. Those who pass are mostly there, and all their other
+    /// places are asked for.
     fn probe(&self, hashes: &[Hash; GROUP], wanted: Mask) -> Mask {
         let view = self.cells.view();
         let (modulus, wrapped) = (self.modulus, self.wrapped);
         let mut walks = [Walk::default(); GROUP];
         let mut places = [0; GROUP];
-        let rounds = self.plan.hashes.min(FIRST_PLACES);
+        let near = self.plan.bytes <= NEAR;
+        let rounds = self.plan.hashes.min(if near { 1 } else { FIRST_PLACES });
         let mut found = wanted;
         for round in 0..rounds {
             for i in items_of(found) {
@@ -352,6 +360,15 @@ impl FlatLayer {
                 found &= !(Mask::from(!is_set(&view, places[i])) << i);
             }
         }
+        if !near {
+            for i in items_of(found) {
+                let mut walk = walks[i];
+                for _ in rounds..self.plan.hashes {
+                    let (chunk, line, ..) = spot(walk.next(modulus, wrapped));
+                    prefetch(view.line(chunk, line));
+                }
+            }
+        }
         for i in items_of(found) {
             let mut walk = walks[i];
             let all = (rounds..self.plan.hashes).all(|_| is_set(&view, walk.next(modulus, wrapped)));
@@ -361,8 +378,11 @@ impl FlatLayer {
     }
 }
 
-/// Places of each item of a group that are asked for before they are tested.
+/// Places of each item of a group that are asked for before they are tested; in a layer that is near, one.
 const FIRST_PLACES: u32 = 2;
+/// A layer of so many bytes lies in a core's own cache, where asking for its lines costs more than waiting. (Measured: present
+/// items of a layer of 1.4 MB 10 % dearer with it, those of one of 8 MB 10 to 30 % dearer without it.)
+const NEAR: u64 = 2 << 20;
 
 #[inline]
 fn is_set(view: &View<'_>, place: u64) -> bool {
@@ -526,32 +546,40 @@ impl Flat {
 
     fn add_by(&mut self, family: impl Family, item: &[u8], room: Room) -> Result<bool, Stop> {
         let hash = family.hash(item);
-        if self.layers.iter().rev().skip(1).any(|layer| layer.contains(hash)) {
+        if self.layers.iter().rev().any(|layer| layer.contains(hash)) {
             return Ok(false);
         }
-        self.insert(hash, room)
+        self.layers.last().inspect(|newest| newest.prefetch(hash));
+        self.insert(hash, room).map(|()| true)
     }
 
     fn add_group_by(&mut self, family: impl Family, items: &[&[u8]], room: Room) -> Added {
         let hashes = hashes(family, items);
         let all = mask_of(items.len());
         let absent = all & !self.probe(&hashes, all);
-        add_absent(items.len(), absent, |i| self.insert(hashes[i], room))
+        // There is always one.
+        if let Some(newest) = self.layers.last() {
+            items_of(absent).for_each(|i| newest.prefetch(hashes[i]));
+        }
+        add_absent(items.len(), absent, |i| {
+            // One that stands twice in the group has come meanwhile.
+            if self.layers.last().is_some_and(|newest| newest.contains(hashes[i])) {
+                return Ok(false);
+            }
+            self.insert(hashes[i], room).map(|()| true)
+        })
     }
 
-    /// Adds an item that no older layer holds.
-    fn insert(&mut self, hash: Hash, room: Room) -> Result<bool, Stop> {
-        // There is always one.
+    /// Adds an item that no layer holds.
+    fn insert(&mut self, hash: Hash, room: Room) -> Result<(), Stop> {
         let Some(newest) = self.layers.last_mut() else { return Err(Stop::Full) };
         if newest.cells.is_full() && room == Room::Kept {
-            return if newest.contains(hash) { Ok(false) } else { Err(Stop::Full) };
+            return Err(Stop::Full);
         }
-        let new = newest.insert(hash).map_err(|_| Stop::OutOfMemory)?;
-        if new {
-            newest.cells.count();
-            self.head.items = self.head.items.saturating_add(1);
-        }
-        Ok(new)
+        newest.insert(hash).map_err(|_| Stop::OutOfMemory)?;
+        newest.cells.count();
+        self.head.items = self.head.items.saturating_add(1);
+        Ok(())
     }
 
     /// Which of the `wanted` items are there, newest layer first.
