@@ -2,10 +2,13 @@
 
 CARGO ?= cargo
 PORT ?= 6379
+TIME ?= 300
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 MODULE := $(TARGET)/release/libbloomgate.so
 
-.PHONY: help run demo test test-all lint accuracy bench bench-core fmt clean
+export TIME SEED
+
+.PHONY: help run demo test test-all torture lint accuracy bench bench-core fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/    make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -27,6 +30,10 @@ test-all: test ## The tests, and on Redis 6.2, 7.0, 8.2 and Valkey 9.1 with the 
 	@.ci/need pip node
 	.ci/peers
 	.ci/test-all
+
+torture: ## Kills, failovers, moving slots and forged bytes, each for TIME seconds (300) at most; SEED=… draws as then
+	@.ci/need rust cc libclang redis-server
+	$(CARGO) test --locked --test server torture:: -- --ignored --nocapture --test-threads 1
 
 lint: ## Formatting, clippy without a warning, and which part of the code may import which
 	@.ci/need rust cc libclang

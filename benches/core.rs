@@ -9,6 +9,7 @@ use std::slice::ChunksExact;
 use std::time::Duration;
 
 use bloomgate::bloom::chain::{Chain, Head, Room, Stop};
+use bloomgate::bloom::geometry::Kind;
 use bloomgate::bloom::hash::{Family, Murmur3, SipHash};
 use bloomgate::bloom::layer::GROUP;
 use criterion::measurement::WallTime;
@@ -110,7 +111,7 @@ impl Filter for Plain {
 
 /// An empty filter of ours; expansion 0 keeps it to one layer.
 fn chain(capacity: u64, expansion: u32) -> Chain {
-    let head = Head { id: [0; 8], rate: RATE, capacity, expansion, key: None };
+    let head = Head { id: [0; 8], rate: RATE, capacity, expansion, key: None, kind: Kind::Plain };
     head.plan().and_then(|plan| Chain::new(head, plan)).expect("such a filter is possible")
 }
 

@@ -1,12 +1,14 @@
 //! Measures the false-positive rates that filters really have, and prints a table: `make accuracy`.
 //!
-//! Ends with 1 if a rate was certainly (99.9 %) above the one asked. Takes about ten minutes of one core.
+//! Ends with 1 if a rate was certainly (99.9 %) above the one asked. Takes about twenty minutes of one core. Words after `--` on
+//! cargo's command line choose the parts whose titles hold them, such as `Counting`.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use bloomgate::bloom::geometry::Kind;
 use bloomgate::bloom::sizing;
 use measure::{Cell, Effort, Measured, classic_bytes};
 
@@ -23,7 +25,13 @@ fn main() -> ExitCode {
         ("NONSCALING, full", full()),
         ("NONSCALING, full, with a short last chunk", awkward()),
         ("Scaling, grown to 20 times the capacity", grown()),
+        ("Counting, full", counting(0)),
+        ("Counting, full, after ten times the capacity in deletes and adds", counting(10)),
+        ("Counting, scaling, grown to 20 times the capacity, after ten times as many deletes and adds", churned()),
     ];
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let asked = |title: &str| words.iter().all(|word| title.contains(word.as_str()));
+    let parts: Vec<_> = parts.into_iter().filter(|(title, _)| asked(title)).collect();
     let cells: Vec<Cell> = parts.iter().flat_map(|(_, cells)| cells).copied().collect();
     let mut measured = measure_all(&cells).into_iter();
     let mut broken = 0;
@@ -54,12 +62,25 @@ fn awkward() -> Vec<Cell> {
     for (rate, capacities) in [(0.01, 3000..10_000), (1e-4, 1500..5000), (1e-6, 1000..3500)] {
         for last in [1, 2, 31, 63] {
             let has_it = |&capacity: &u64| {
-                sizing::choose(capacity, rate).is_some_and(|size| size.lines > 64 && size.lines % 64 == last)
+                sizing::choose(capacity, rate, Kind::Plain)
+                    .is_some_and(|size| size.lines > 64 && size.lines % 64 == last)
             };
             cells.extend(capacities.clone().step_by(10).find(has_it).map(|capacity| Cell::full(rate, capacity)));
         }
     }
     cells
+}
+
+fn counting(churns: u64) -> Vec<Cell> {
+    let cells = [1, 10, 100, 1000, 100_000].iter().flat_map(|&capacity| RATES.map(|rate| Cell::full(rate, capacity)));
+    let large = [0.1, 0.01, 0.001, 1e-4].map(|rate| Cell::full(rate, 1_000_000));
+    cells.chain(large).map(|cell| cell.counting(churns)).collect()
+}
+
+fn churned() -> Vec<Cell> {
+    let rates = [0.1, 0.01, 1e-4];
+    let cells = [1, 100, 1000].iter().flat_map(|&capacity| rates.map(|rate| Cell::grown(rate, capacity, 2, 20)));
+    cells.map(|cell| cell.counting(10)).collect()
 }
 
 fn grown() -> Vec<Cell> {

@@ -5,15 +5,17 @@
 //! | `ERROR_RATE`       | bf-error-rate       | bf.error-rate         | 0.01    | 1e-12 to below 1 |
 //! | `INITIAL_SIZE`     | bf-initial-size     | bf.initial-size       | 100     | 1 to 2³⁰         |
 //! | `EXPANSION`        | bf-expansion-factor | bf.expansion-factor   | 2       | 0 to 32768       |
+//! | `HASH`             | bf-hash             | bf.hash               | murmur3 | murmur3, siphash |
 //! | `FILTER_MAX_BYTES` | bf-filter-max-bytes | bf.filter-max-bytes   | 0       | 0 to 2⁶⁴ − 1     |
 //!
-//! The first three are what a filter gets that a command makes without saying otherwise; the last is how many bytes of
+//! The first four are what a filter gets that a command makes without saying otherwise; the last is how many bytes of
 //! lines a filter may have at its full size, 0 for no limit but the server's memory. A load argument beats the default; the
 //! server's configuration, from its file or by CONFIG SET, beats the load argument. Redis 6.2 has load arguments alone.
 
 use std::ffi::CStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::bloom::hash::Choice;
 use crate::commands::args;
 use crate::commands::errors::ArgError;
 use crate::host::log::{Level, log};
@@ -28,13 +30,16 @@ pub struct Values {
     pub capacity: u64,
     /// How many times as large each layer is as the one before; 0 for a filter that does not grow. At most 32768.
     pub expansion: u32,
+    /// The hash family.
+    pub hash: Choice,
     /// How many bytes a filter of a client's may have at its full size; 0 for no limit of this kind.
     pub filter_max_bytes: u64,
 }
 
 impl Values {
     /// Where nothing is configured.
-    const NEW: Self = Self { error_rate: 0.01, capacity: 100, expansion: 2, filter_max_bytes: 0 };
+    const NEW: Self =
+        Self { error_rate: 0.01, capacity: 100, expansion: 2, hash: Choice::Murmur3, filter_max_bytes: 0 };
 }
 
 /// The values now. The server configures and runs commands in one thread, so nobody ever waits here.
@@ -67,7 +72,7 @@ struct Setting {
     get: fn(&Values) -> String,
 }
 
-static SETTINGS: [Setting; 4] = [
+static SETTINGS: [Setting; 5] = [
     Setting {
         argument: "ERROR_RATE",
         name: c"bf-error-rate",
@@ -100,6 +105,17 @@ static SETTINGS: [Setting; 4] = [
             Some(())
         },
         get: |values| values.expansion.to_string(),
+    },
+    Setting {
+        argument: "HASH",
+        name: c"bf-hash",
+        name_after_dot: c"hash",
+        allowed: ArgError::Hash.allowed(),
+        set: |values, text| {
+            values.hash = args::hash(text).ok()?;
+            Some(())
+        },
+        get: |values| values.hash.name().to_owned(),
     },
     Setting {
         argument: "FILTER_MAX_BYTES",
@@ -195,9 +211,16 @@ mod tests {
     fn load_arguments_are_whole_words_in_any_case() {
         assert_eq!(read(""), Ok(Arguments { values: Values::NEW, without_effect: vec![] }));
         let Arguments { values, without_effect } =
-            read("error_rate 0.001 Initial_Size 1000 EXPANSION 4 filter_max_bytes 1073741824 cf_max_expansions 16")
+            read("error_rate 0.001 Initial_Size 1000 EXPANSION 4 HASH SipHash filter_max_bytes 1073741824 cf_max_expansions 16")
                 .unwrap();
-        assert_eq!(values, Values { error_rate: 0.001, capacity: 1000, expansion: 4, filter_max_bytes: 1 << 30 });
+        let expected = Values {
+            error_rate: 0.001,
+            capacity: 1000,
+            expansion: 4,
+            hash: Choice::SipHash,
+            filter_max_bytes: 1 << 30,
+        };
+        assert_eq!(values, expected);
         assert_eq!(without_effect, ["CF_MAX_EXPANSIONS"]);
     }
 
@@ -215,6 +238,7 @@ mod tests {
                 "load argument FILTER_MAX_BYTES '100mb': it must be a whole number of bytes from 0, for no limit, to \
                  18446744073709551615",
             ),
+            ("HASH md5", "load argument HASH 'md5': it must be murmur3 or siphash"),
             ("EXPANSION", "load argument EXPANSION has no value"),
             ("EXPANSION 1 expansion 1", "load argument EXPANSION is given twice"),
             ("CF_MAX_EXPANSIONS 1 CF_MAX_EXPANSIONS 1", "load argument CF_MAX_EXPANSIONS is given twice"),
@@ -231,6 +255,7 @@ mod tests {
             error_rate: 1e-12,
             capacity: MAX_INITIAL_SIZE,
             expansion: crate::bloom::chain::MAX_EXPANSION,
+            hash: Choice::SipHash,
             filter_max_bytes: u64::MAX,
         };
         let before = values;

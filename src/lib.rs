@@ -13,7 +13,7 @@
 //! | room | what is in it |
 //! |---|---|
 //! | [`commands`] | one file a command, named after it: `bf_add.rs` |
-//! | [`keytype`] | the data types, our own and RedisBloom's: RDB, AOF, copy, memory, digest |
+//! | [`keytype`] | the data types, our own and RedisBloom's: RDB, AOF, copy, memory, digest, defragmentation |
 //! | [`host`] | what the server offers, and its calls |
 //! | [`metrics`] | what INFO shows |
 //! | [`config`] | defaults and limits: load arguments and module configurations |
@@ -22,16 +22,37 @@
 //!
 //! Imports point down this table only; `make lint` checks it.
 
+// What meets bytes from outside must not panic, nor lose a part of a number. Where it is right all the same, the place says
+// why. (Tests may.)
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::todo,
+        clippy::unimplemented,
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss
+    )
+)]
+
 use std::ffi::c_int;
 
 use commands::bf_add::Add;
 use commands::bf_card::Card;
+use commands::bf_count::CountOf;
 use commands::bf_debug::Debug;
+use commands::bf_del::Del;
 use commands::bf_exists::Exists;
 use commands::bf_info::Info;
 use commands::bf_insert::Insert;
 use commands::bf_loadchunk::LoadChunk;
 use commands::bf_madd::MAdd;
+use commands::bf_mdel::MDel;
 use commands::bf_mexists::MExists;
 use commands::bf_reserve::Reserve;
 use commands::bf_scandump::ScanDump;
@@ -39,6 +60,16 @@ use commands::bf_stats::StatsOf;
 use host::load::{Row, load, register, row};
 use host::{Ctx, Str, raw};
 
+#[cfg_attr(
+    not(test),
+    expect(
+        clippy::indexing_slicing,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        reason = "the core reckons with numbers that `check` has found within their ranges, in tables of fixed sizes"
+    )
+)]
 pub mod bloom;
 pub mod codec;
 pub mod commands;
@@ -61,6 +92,9 @@ const COMMANDS: &[Row] = &[
     row::<Insert>(),
     row::<Exists>(),
     row::<MExists>(),
+    row::<Del>(),
+    row::<MDel>(),
+    row::<CountOf>(),
     row::<Info>(),
     row::<Card>(),
     row::<StatsOf>(),

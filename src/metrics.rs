@@ -5,7 +5,8 @@
 //! | `bf_filters`            | filters held, in all databases, those included that are being loaded or freed in the background |
 //! | `bf_bytes`              | bytes that the module has allocated: its filters, and next to nothing besides |
 //! | `bf_chunks`             | chunks of bits in these filters, of at most 4096 bytes each |
-//! | `bf_items_added`        | adds that were answered 1, those of a primary or an AOF included |
+//! | `bf_items_added`        | adds that were answered 1 (to counting filters: all), those of a primary or an AOF included |
+//! | `bf_items_deleted`      | deletes that were answered 1, likewise |
 //! | `bf_checks`             | items that BF.EXISTS and BF.MEXISTS were asked about |
 //! | `bf_hits`               | those among them that were answered 1 |
 //! | `bf_growths`            | layers that adds have appended (a replica is sent them, and counts none) |
@@ -39,8 +40,10 @@ impl Count {
     }
 }
 
-/// Adds that were answered 1.
+/// Adds that changed something.
 pub static ITEMS_ADDED: Count = Count::new();
+/// Deletes that were answered 1.
+pub static ITEMS_DELETED: Count = Count::new();
 /// Items asked about.
 pub static CHECKS: Count = Count::new();
 /// Items asked about that were found.
@@ -64,11 +67,12 @@ pub fn filter_freed() {
 }
 
 /// The section, line by line.
-pub static FIELDS: [Field; 8] = [
+pub static FIELDS: [Field; 9] = [
     Field { name: c"filters", value: || FILTERS.load(Relaxed) },
     Field { name: c"bytes", value: || alloc::allocated() as u64 },
     Field { name: c"chunks", value: || chunks::made_in_all() as u64 },
     Field { name: c"items_added", value: || ITEMS_ADDED.get() },
+    Field { name: c"items_deleted", value: || ITEMS_DELETED.get() },
     Field { name: c"checks", value: || CHECKS.get() },
     Field { name: c"hits", value: || HITS.get() },
     Field { name: c"growths", value: || GROWTHS.get() },

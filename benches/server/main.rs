@@ -21,6 +21,7 @@
 
 mod clients;
 mod commands;
+mod counting;
 mod create;
 mod draw;
 mod huge;
@@ -42,9 +43,10 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Section = (&'static str, fn(&Settings, &mut Report) -> Result<()>);
 
 /// All of them, in order.
-const SECTIONS: [Section; 7] = [
+const SECTIONS: [Section; 8] = [
     ("memory", memory::run),
     ("commands", commands::run),
+    ("counting", counting::run),
     ("clients", clients::run),
     ("scale", scale::run),
     ("values", values::run),

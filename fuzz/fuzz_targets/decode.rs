@@ -1,30 +1,5 @@
-//! Bytes to a filter, and back: as they are, and as the bodies of records whose frames hold.
+//! See `src/decode.rs`.
 
 #![no_main]
 
-use bloomgate_fuzz as records;
-
-use bloomgate::bloom::chain::Room;
-use bloomgate::codec::filter::Filter;
-use libfuzzer_sys::fuzz_target;
-
-fn try_it(bytes: &[u8]) {
-    let Ok(filter) = records::read(bytes) else { return };
-    records::check(&filter);
-    if let Filter::Whole(mut chain) = filter {
-        let was = chain.contains(b"item");
-        assert_eq!(chain.add(b"item", Room::Exceeded).ok(), Some(!was));
-        assert!(chain.contains(b"item"));
-        records::check(&Filter::Whole(chain));
-    }
-}
-
-fuzz_target!(|input: &[u8]| {
-    try_it(input);
-    let mut rest = input;
-    let mut bytes = Vec::new();
-    while let (Some(kind), Some(body)) = (records::byte(&mut rest), records::take(&mut rest)) {
-        bytes.extend(records::record(kind % 6, 1, 0, body));
-        try_it(&bytes);
-    }
-});
+libfuzzer_sys::fuzz_target!(|input: &[u8]| bloomgate_fuzz::decode::run(input));

@@ -9,9 +9,10 @@
 use std::f64::consts::PI;
 
 use super::error::Error;
-use super::geometry::{Line, NOTHING};
-use super::hash::{Family, Hash, Key, Murmur3, SipHash};
+use super::geometry::{FourBit, Kind, Line, NOTHING, OneBit, Places};
+use super::hash::{Choice, Family, Hash, Key, Murmur3, SipHash};
 use super::layer::{GROUP, Group, Layer, Mask, Plan, items_of};
+use super::moving::{self, Mover};
 use super::sizing::MAX_LINES;
 
 /// The most layers of one filter.
@@ -35,6 +36,8 @@ pub struct Head {
     pub expansion: u32,
     /// The key of the keyed hash family.
     pub key: Option<Key>,
+    /// Whether items can be deleted.
+    pub kind: Kind,
 }
 
 /// The largest expansion.
@@ -90,10 +93,10 @@ pub struct Added {
 
 /// Runs `$self.$f(family, …)` with the filter's hash family, so that the choice is made once a group.
 macro_rules! by_family {
-    ($self:ident.$f:ident($($arg:expr),*)) => {
+    ($self:ident.$f:ident$(::<$P:ty>)?($($arg:expr),*)) => {
         match $self.key() {
-            None => $self.$f(Murmur3, $($arg),*),
-            Some(key) => $self.$f(SipHash(&key), $($arg),*),
+            None => $self.$f$(::<$P>)?(Murmur3, $($arg),*),
+            Some(key) => $self.$f$(::<$P>)?(SipHash(&key), $($arg),*),
         }
     };
 }
@@ -104,7 +107,12 @@ impl Head {
     /// # Errors
     /// [`Error::TooLarge`].
     pub fn plan(&self) -> Result<Plan, Error> {
-        Plan::new(self.capacity, self.layer_rate(0))
+        Plan::new(self.capacity, self.layer_rate(0), self.kind)
+    }
+
+    /// The filter's hash family.
+    pub fn hash(&self) -> Choice {
+        if self.key.is_some() { Choice::SipHash } else { Choice::Murmur3 }
     }
 
     /// The rate of layer `number`, counted from 0.
@@ -123,7 +131,7 @@ impl Chain {
     /// # Errors
     /// [`Error::Malformed`] with the rule that head or plan break.
     pub fn new(head: Head, first: Plan) -> Result<Chain, Error> {
-        Chain::from_layers(head, vec![Layer::new(first)?], 0)
+        Chain::from_layers(head, vec![Layer::new(first, head.kind)?], 0)
     }
 
     /// A filter of these layers, oldest first: how a saved one is put together.
@@ -142,12 +150,18 @@ impl Chain {
     /// What the filter was asked to be.
     pub fn head(&self) -> Head {
         let Chain { id, rate, capacity, expansion, .. } = *self;
-        Head { id, rate, capacity, expansion, key: self.key() }
+        Head { id, rate, capacity, expansion, key: self.key(), kind: self.kind() }
     }
 
     #[inline]
     fn key(&self) -> Option<Key> {
         self.rest.as_ref().and_then(|rest| rest.key)
+    }
+
+    /// Whether items can be deleted.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        self.newest.geometry().kind()
     }
 
     #[inline]
@@ -165,12 +179,12 @@ impl Chain {
         self.older().len() + 1
     }
 
-    /// Adds answered 1, since the filter was made.
+    /// Adds answered 1, since the filter was made; in a counting filter, adds and deletes that took effect.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Items in all layers: adds that were answered 1.
+    /// Items in all layers: adds that were answered 1; in a counting filter, adds less deletes.
     pub fn items(&self) -> u64 {
         self.layers().fold(0, |sum, layer| sum.saturating_add(layer.items()))
     }
@@ -206,7 +220,7 @@ impl Chain {
         } else {
             self.newest.plan().capacity.saturating_mul(self.expansion.max(2).into())
         };
-        let plan = Plan::new(capacity, self.head().layer_rate(number))?;
+        let plan = Plan::new(capacity, self.head().layer_rate(number), self.kind())?;
         if self.lines() + plan.size.lines > MAX_LINES { Err(Error::TooLarge) } else { Ok(plan) }
     }
 
@@ -219,7 +233,7 @@ impl Chain {
         if self.layer_count() >= MAX_LAYERS {
             return Err(Error::TooManyLayers);
         }
-        let layer = Layer::new(plan)?;
+        let layer = Layer::new(plan, self.kind())?;
         if self.lines() + plan.size.lines > MAX_LINES {
             return Err(Error::TooLarge);
         }
@@ -227,6 +241,16 @@ impl Chain {
         rest.older.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
         rest.older.push(std::mem::replace(&mut self.newest, layer));
         Ok(())
+    }
+
+    /// Moves the filter's memory, from a place on; the place to go on from, if the mover was told to stop.
+    pub fn move_memory(&mut self, from: u64, mover: &mut impl Mover) -> Option<u64> {
+        if let Some(rest) = self.rest.as_mut().filter(|_| from == 0) {
+            moving::move_box(rest, mover);
+            moving::move_vec(&mut rest.older, mover);
+        }
+        let older = self.rest.iter_mut().flat_map(|rest| &mut rest.older);
+        moving::move_layers(older.chain(std::iter::once(&mut self.newest)), from, mover)
     }
 
     /// A deep copy under another id.
@@ -241,19 +265,29 @@ impl Chain {
     /// Whether the item may be in the filter; `false` is certain.
     #[inline]
     pub fn contains(&self, item: &[u8]) -> bool {
-        by_family!(self.contains_by(item))
+        match self.kind() {
+            Kind::Plain => by_family!(self.contains_by::<OneBit>(item)),
+            Kind::Counting => by_family!(self.contains_by::<FourBit>(item)),
+        }
     }
 
     /// Which items of a group of at most [`GROUP`] may be in the filter.
     #[inline]
     pub fn contains_group(&self, group: &[&[u8]]) -> Mask {
-        by_family!(self.contains_group_by(group))
+        match self.kind() {
+            Kind::Plain => by_family!(self.contains_group_by::<OneBit>(group)),
+            Kind::Counting => by_family!(self.contains_group_by::<FourBit>(group)),
+        }
     }
 
-    /// Adds a group of at most [`GROUP`] items, in order: an item that stands in it twice is new once.
+    /// Adds a group of at most [`GROUP`] items, in order: an item that stands in it twice is new once, and counts twice if
+    /// the filter is a counting one.
     #[inline]
     pub fn add_group(&mut self, group: &[&[u8]], room: Room) -> Added {
-        by_family!(self.add_group_by(group, room))
+        match self.kind() {
+            Kind::Plain => by_family!(self.add_group_by(group, room)),
+            Kind::Counting => self.count_up_group(group, room),
+        }
     }
 
     /// Adds one item; whether it was new.
@@ -262,30 +296,64 @@ impl Chain {
     /// [`Stop`]; the filter is unchanged then.
     #[inline]
     pub fn add(&mut self, item: &[u8], room: Room) -> Result<bool, Stop> {
-        by_family!(self.add_by(item, room))
+        match self.kind() {
+            Kind::Plain => by_family!(self.add_by(item, room)),
+            Kind::Counting => self.count_up(item, room),
+        }
     }
 
-    fn contains_by(&self, family: impl Family, item: &[u8]) -> bool {
+    /// The item's hash.
+    #[inline]
+    pub(super) fn hash(&self, item: &[u8]) -> Hash {
+        match self.key() {
+            None => Murmur3.hash(item),
+            Some(key) => SipHash(&key).hash(item),
+        }
+    }
+
+    /// The items' hashes, of at most [`GROUP`].
+    #[inline]
+    pub(super) fn group(&self, items: &[&[u8]]) -> Group {
+        match self.key() {
+            None => Group::new(Murmur3, items),
+            Some(key) => Group::new(SipHash(&key), items),
+        }
+    }
+
+    /// The layer of this number, or the newest one.
+    #[inline]
+    pub(super) fn layer_mut(&mut self, number: usize) -> &mut Layer {
+        let older = self.rest.as_mut().and_then(|rest| rest.older.get_mut(number));
+        older.unwrap_or(&mut self.newest)
+    }
+
+    /// Counts one change.
+    #[inline]
+    pub(super) fn count_change(&mut self) {
+        self.changes = self.changes.saturating_add(1);
+    }
+
+    fn contains_by<P: Places>(&self, family: impl Family, item: &[u8]) -> bool {
         let hash = family.hash(item);
         let first = self.older_first_lines(hash);
-        self.newest.contains(hash) || self.older_contain(hash, &first)
+        self.newest.contains::<P>(hash) || self.older_contain::<P>(hash, &first)
     }
 
-    fn contains_group_by(&self, family: impl Family, items: &[&[u8]]) -> Mask {
-        self.probe(&mut Group::new(family, items), mask_of(items.len()))
+    fn contains_group_by<P: Places>(&self, family: impl Family, items: &[&[u8]]) -> Mask {
+        self.probe::<P>(&mut Group::new(family, items), mask_of(items.len()))
     }
 
     fn add_by(&mut self, family: impl Family, item: &[u8], room: Room) -> Result<bool, Stop> {
         let hash = family.hash(item);
         let first = self.older_first_lines(hash);
-        if self.older_contain(hash, &first) { Ok(false) } else { self.insert(hash, room) }
+        if self.older_contain::<OneBit>(hash, &first) { Ok(false) } else { self.insert(hash, room) }
     }
 
     fn add_group_by(&mut self, family: impl Family, items: &[&[u8]], room: Room) -> Added {
         let (mut group, all) = (Group::new(family, items), mask_of(items.len()));
         // What is there before the group is there at its item's turn too, since bits only get set. The rest is tried
         // in order, against the newest layer alone: only that one changes, and its lines are in the cache now.
-        let present = self.probe(&mut group, all);
+        let present = self.probe::<OneBit>(&mut group, all);
         add_absent(items.len(), all & !present, |i| self.insert(group.hash(i), room))
     }
 
@@ -293,12 +361,12 @@ impl Chain {
     #[inline]
     fn insert(&mut self, hash: Hash, room: Room) -> Result<bool, Stop> {
         if self.newest.is_full() && room == Room::Kept {
-            return if self.newest.contains(hash) { Ok(false) } else { Err(Stop::Full) };
+            return if self.newest.contains::<OneBit>(hash) { Ok(false) } else { Err(Stop::Full) };
         }
         let new = self.newest.insert(hash).map_err(|_| Stop::OutOfMemory)?;
         if new {
             self.newest.count();
-            self.changes = self.changes.saturating_add(1);
+            self.count_change();
         }
         Ok(new)
     }
@@ -315,29 +383,29 @@ impl Chain {
 
     /// Whether an older layer holds the item, newest first.
     #[inline]
-    fn older_contain(&self, hash: Hash, first: &[&Line; LAYERS_AHEAD]) -> bool {
+    fn older_contain<P: Places>(&self, hash: Hash, first: &[&Line; LAYERS_AHEAD]) -> bool {
         let mut ahead = first.iter();
         self.older().iter().rev().any(|layer| {
             let first = ahead.next().copied().unwrap_or_else(|| layer.first_line(hash));
-            layer.may_hold(first, hash) && layer.contains(hash)
+            layer.may_hold::<P>(first, hash) && layer.contains::<P>(hash)
         })
     }
 
     /// Which of the `wanted` items are there. Newest layer first: it is the largest and holds most items.
-    fn probe(&self, group: &mut Group, mut wanted: Mask) -> Mask {
+    fn probe<P: Places>(&self, group: &mut Group, mut wanted: Mask) -> Mask {
         let (mut layer, mut rest) = (&self.newest, self.older());
         let mut first = layer.first_lines(group, wanted);
         let mut found = 0;
         loop {
             // The next layer's lines come while this one's are tested.
             let next = rest.last().map(|next| (next, next.first_lines(group, wanted)));
-            let here = layer.probe(group, &first, wanted);
+            let here = layer.probe::<P>(group, &first, wanted);
             (found, wanted) = (found | here, wanted & !here);
             match next {
                 Some(next) if wanted != 0 => (layer, first) = next,
                 _ => return found,
             }
-            group.lay_out(rest, wanted);
+            group.lay_out::<P>(rest, wanted);
             rest = &rest[..rest.len() - 1];
         }
     }

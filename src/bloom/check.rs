@@ -18,6 +18,9 @@ pub fn check(head: &Head, layers: &[Layer]) -> Result<(), Error> {
     if layers.is_empty() || layers.len() > MAX_LAYERS {
         return Err(Error::Malformed("a filter has 1 to 128 layers"));
     }
+    if layers.iter().any(|layer| layer.geometry().kind() != head.kind) {
+        return Err(Error::Malformed("the layers of a counting filter have 4-bit places, those of any other have not"));
+    }
     // 128 layers of 2^34 lines each: no overflow.
     if layers.iter().map(|layer| layer.geometry().lines()).sum::<u64>() > MAX_LINES {
         return Err(Error::Malformed("a filter's layers have at most 2^34 lines together"));

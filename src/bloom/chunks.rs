@@ -24,6 +24,7 @@ use bitvec::slice::BitSlice;
 use super::error::Error;
 use super::geometry::{Geometry, Line, NOTHING, Spot};
 use super::hash::Hash;
+use super::moving::{Mover, STRIDE, move_array};
 
 /// Pointers in a full node.
 const NODE: usize = 512;
@@ -163,6 +164,43 @@ impl Store {
         })
     }
 
+    /// Moves tables and chunks, from this chunk on; the chunk to go on from, if the mover was told to stop.
+    pub fn move_memory(&mut self, geometry: Geometry, from: u32, mover: &mut impl Mover) -> Option<u32> {
+        let (all, mut chunk) = (geometry.chunks() as usize, from as usize);
+        let top = ptr::from_mut(&mut self.top);
+        if all > NODE && from == 0 {
+            // SAFETY: `top` is ours, and holds null or a root of this length.
+            unsafe { move_array(&mut *top.cast::<*mut Node>(), all.div_ceil(NODE), mover) };
+        }
+        for turn in 1u32.. {
+            // SAFETY: `top` is ours.
+            if chunk >= all || unsafe { *top }.is_null() {
+                return None;
+            }
+            let (node, at) = (chunk / NODE, chunk % NODE);
+            // SAFETY: `top`, or the entry that the root has for each node; and what it points to, in a layer of one chunk
+            // the chunk itself.
+            let slot: *mut Chunk = unsafe {
+                let node_slot: *mut Node = if all > NODE { (*top).cast::<Node>().add(node) } else { top.cast() };
+                if all > 1 && at == 0 {
+                    move_array(&mut *node_slot, node_len(all, node), mover);
+                }
+                if all == 1 { node_slot.cast() } else { *node_slot }
+            };
+            if slot.is_null() {
+                chunk = (node + 1) * NODE;
+            } else {
+                // SAFETY: the table has this entry: null, or a chunk with as many lines as the geometry says.
+                unsafe { move_array(&mut *slot.add(at), geometry.chunk_lines(chunk as u32) as usize, mover) };
+                chunk += 1;
+            }
+            if turn.is_multiple_of(STRIDE) && chunk < all && mover.should_stop() {
+                return u32::try_from(chunk).ok();
+            }
+        }
+        None
+    }
+
     /// Gives all memory back; the store is empty then.
     pub fn clear(&mut self, geometry: Geometry) {
         let all = geometry.chunks() as usize;
@@ -264,7 +302,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// The places of a chunk in order, line after line: for counting, encoding and decoding. (The probe reads words.)
+/// The bits of a chunk's places in order, line after line: for encoding and decoding. (The probe reads words.)
 pub fn places(chunk: &[Line]) -> &BitSlice<u64, Lsb0> {
     BitSlice::from_slice(chunk.as_flattened())
 }
@@ -320,11 +358,12 @@ pub fn prefetch<T>(address: *const T) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::geometry::Kind;
     use super::super::sizing::Size;
     use super::*;
 
     fn geometry(lines: u64) -> Geometry {
-        Geometry::new(Size { lines, bits: 1, spread: 1 }).unwrap()
+        Geometry::new(Size { lines, bits: 1, spread: 1 }, Kind::Plain).unwrap()
     }
 
     /// Every depth, and both sides of each border between depths and nodes.

@@ -28,9 +28,10 @@
 use super::chain::{Added, Head, Room, Stop, add_absent, mask_of};
 use super::chunks::{View, prefetch};
 use super::error::Error;
-use super::geometry::{CHUNK_LINES, LINE_PLACES, LINE_WORDS};
+use super::geometry::{CHUNK_LINES, Kind, LINE_WORDS};
 use super::hash::{Family, Hash, Murmur2, Murmur64A};
 use super::layer::{self, GROUP, Layer, Mask, items_of};
+use super::moving::{self, Mover};
 use super::sizing::{MAX_LINES, Size};
 
 /// The most layers that are read. RedisBloom makes some more than a thousand before its rates end at zero.
@@ -43,6 +44,8 @@ const MAX_HASHES: u32 = 1_100;
 const MAX_GROWTH: u32 = i32::MAX as u32;
 /// The growth that RedisBloom takes where nothing is said, and states also of filters that never grow.
 pub const USUAL_GROWTH: u32 = 2;
+/// Bits in a line.
+const LINE_PLACES: u32 = Kind::Plain.line_places();
 /// Bytes of a full chunk.
 const CHUNK_BYTES: u64 = 4096;
 
@@ -129,6 +132,11 @@ fn bits_per_item(rate: f64) -> f64 {
     rate.ln().abs() / LN_2_SQUARED
 }
 
+/// Bits for so many items, rounded down, and to the largest number where they are beyond it.
+pub fn bits_for(capacity: u64, bits_per_item: f64) -> u64 {
+    (capacity as f64 * bits_per_item) as u64
+}
+
 /// Bits that an item sets. A number out of range becomes the nearest of the type, which is refused.
 fn hashes_of(bits_per_item: f64) -> u32 {
     (LN_2 * bits_per_item).ceil() as u32
@@ -144,16 +152,14 @@ impl FlatPlan {
         super::check::check_rate(rate)?;
         let bits_per_item = bits_per_item(rate);
         let most = MAX_LINES * u64::from(LINE_PLACES);
-        // Rounded down, and to the largest number where it is beyond it.
-        let for_items = |capacity: u64| (capacity as f64 * bits_per_item) as u64;
         let power = |log2: u64| u32::try_from(log2).ok().and_then(|log2| 1u64.checked_shl(log2)).ok_or(Error::TooLarge);
         let (capacity, bits, log2) = if options & options::CAPACITY_IS_LOG != 0 {
             let bits = power(capacity)?;
             ((bits as f64 / bits_per_item) as u64, bits, capacity)
         } else if options & options::NO_ROUNDING != 0 {
-            (capacity, for_items(capacity).max(1), 0)
+            (capacity, bits_for(capacity, bits_per_item).max(1), 0)
         } else {
-            let wanted = for_items(capacity).max(1);
+            let wanted = bits_for(capacity, bits_per_item).max(1);
             let log2 = u64::from(wanted.ilog2()) + 1;
             let bits = power(log2)?;
             // What the rounding gave goes to further items.
@@ -262,7 +268,7 @@ impl FlatLayer {
         plan.check()?;
         // The number of bits an item and of lines are of no use here: `cells` is never asked for an item.
         let size = Size { lines: plan.bytes.div_ceil(64), bits: 1, spread: 1 };
-        let cells = Layer::new(layer::Plan { capacity: plan.capacity, rate: plan.rate, size })?;
+        let cells = Layer::new(layer::Plan { capacity: plan.capacity, rate: plan.rate, size }, Kind::Plain)?;
         let modulus = plan.modulus();
         Ok(FlatLayer { plan, modulus, wrapped: modulus.wrapping_neg() % modulus, cells })
     }
@@ -449,6 +455,7 @@ impl Flat {
             capacity,
             expansion: if non_scaling { 0 } else { self.head.growth },
             key: None,
+            kind: Kind::Plain,
         }
     }
 
@@ -506,6 +513,11 @@ impl Flat {
     /// [`Error::OutOfMemory`].
     pub fn try_clone(&self) -> Result<Flat, Error> {
         Ok(Flat { head: self.head, layers: clones(&self.layers)? })
+    }
+
+    /// Moves the memory of everything but the filter itself, from a place on: see [`moving`].
+    pub fn move_memory(&mut self, from: u64, mover: &mut impl Mover) -> Option<u64> {
+        move_memory(&mut self.layers, from, mover)
     }
 
     /// Whether the item may be in the filter; `false` is certain.
@@ -627,6 +639,14 @@ pub fn push(layers: &mut Vec<FlatLayer>, layer: FlatLayer) -> Result<(), Error> 
     layers.try_reserve_exact(1).map_err(|_| Error::OutOfMemory)?;
     layers.push(layer);
     check_number(layers).inspect_err(|_| _ = layers.pop())
+}
+
+/// Moves the memory of layers, from a place on: see [`moving`].
+pub fn move_memory(layers: &mut Vec<FlatLayer>, from: u64, mover: &mut impl Mover) -> Option<u64> {
+    if from == 0 {
+        moving::move_vec(layers, mover);
+    }
+    moving::move_layers(layers.iter_mut().map(FlatLayer::cells_mut), from, mover)
 }
 
 /// Deep copies.

@@ -1,4 +1,4 @@
-//! Where an item's bits go: layout 1.
+//! Where an item's bits go: layouts 1 and 2.
 //!
 //! ```text
 //! h1 · L  =  line (high 64 bits)  and  rest (low 64 bits)
@@ -8,18 +8,21 @@
 //! h2 · Cⁱ⁺¹ =  place_i = top 9 bits          (0 … 511, in line_(i mod s′))
 //! ```
 //!
+//! That is layout 1, of plain filters, whose places are bits. Layout 2, of counting filters, differs in one thing: a place is
+//! a counter of four bits, so a line has 128 of them, and place_i is the top 7 bits.
+//!
 //! The number of this rule is saved with each layer as its layout; it names the whole function from `(h1, h2)` to
 //! places. It was chosen by simulation, and what looks as good is not: places from an odd multiple of `h2`, the same
 //! places used again in the second line, or lines cut as six-bit slices from one product made measured rates from twice
 //! to thousands of times the rate asked. So nothing here may change without a new number.
+
+use std::num::NonZeroU32;
 
 use super::hash::Hash;
 use super::sizing::Size;
 
 /// Lines in a full chunk, which is 4096 bytes: one page.
 pub const CHUNK_LINES: u32 = 64;
-/// Places in a line of layout 1.
-pub const LINE_PLACES: u32 = 512;
 /// 64-bit words in a line.
 pub const LINE_WORDS: usize = 8;
 /// The largest number of lines that an item's bits are spread over.
@@ -27,11 +30,60 @@ pub const MAX_SPREAD: usize = 8;
 /// The largest number of bits an item.
 pub const MAX_BITS: u8 = 64;
 
-/// One cache line of places; place `p` is bit `p mod 64` of word `p / 64`.
+/// One cache line of places of w bits; place `p` is bits `w·p mod 64` and up of word `w·p / 64`.
 pub type Line = [u64; LINE_WORDS];
+
+/// What the places of a filter are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// Bits, 512 a line: layout 1.
+    #[default]
+    Plain,
+    /// Counters of four bits, 128 a line: layout 2. Items can be deleted.
+    Counting,
+}
+
+impl Kind {
+    /// Bits a place.
+    #[inline]
+    pub const fn width(self) -> u8 {
+        match self {
+            Kind::Plain => OneBit::WIDTH,
+            Kind::Counting => FourBit::WIDTH,
+        }
+    }
+
+    /// Places in a line.
+    #[inline]
+    pub const fn line_places(self) -> u32 {
+        LINE_BITS / self.width() as u32
+    }
+
+    /// The number of the rule by which an item's bits are placed.
+    pub const fn layout(self) -> u8 {
+        match self {
+            Kind::Plain => 1,
+            Kind::Counting => 2,
+        }
+    }
+
+    /// A word with one bit for each place of `word` that is not 0: the lowest of the place.
+    #[inline]
+    pub fn occupied(self, word: u64) -> u64 {
+        match self {
+            Kind::Plain => word,
+            Kind::Counting => FourBit::lowest(word) & EACH_COUNTER,
+        }
+    }
+}
 
 /// A line without a bit set: what a missing chunk consists of.
 pub static NOTHING: Line = [0; LINE_WORDS];
+
+/// Bits in a line.
+const LINE_BITS: u32 = 512;
+/// 1 in each counter of a word.
+const EACH_COUNTER: u64 = 0x1111_1111_1111_1111;
 
 /// The multiplier of the draws: a full-period constant for a 64-bit multiplicative generator (Steele, Vigna 2021).
 const C: u64 = 0xd134_2543_de82_ef95;
@@ -41,21 +93,12 @@ const C: u64 = 0xd134_2543_de82_ef95;
 /// `lines = 64 · (chunks − 1) + last`, with `last` from 1 to 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    chunks: u32,
+    /// Never 0, which leaves the compiler a value to tell a whole filter from a partial one without a further byte.
+    chunks: NonZeroU32,
     last: u8,
     bits: u8,
-    spread: Spread,
-}
-
-/// Lines an item. The values that it does not have are what the compiler tells a whole filter from the others by, without a
-/// further byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Spread {
-    One = 1,
-    Two = 2,
-    Four = 4,
-    Eight = 8,
+    spread: u8,
+    kind: Kind,
 }
 
 /// The chunk that holds an item's bits, and what is left of `h1` to choose lines in it.
@@ -77,27 +120,26 @@ pub struct Lines<const S: usize> {
 
 impl Geometry {
     /// `None` unless the size is well-formed: 1 … 2³⁴ lines, 1 … 64 bits, spread 1, 2, 4 or 8 and at most the bits.
-    pub fn new(size: Size) -> Option<Geometry> {
+    pub fn new(size: Size, kind: Kind) -> Option<Geometry> {
         let Size { lines, bits, spread } = size;
-        let spread_fits = spread <= bits;
-        let spread = match spread {
-            1 => Spread::One,
-            2 => Spread::Two,
-            4 => Spread::Four,
-            8 => Spread::Eight,
-            _ => return None,
-        };
+        let spread_fits = matches!(spread, 1 | 2 | 4 | 8) && spread <= bits;
         if !(1..=super::sizing::MAX_LINES).contains(&lines) || !(1..=MAX_BITS).contains(&bits) || !spread_fits {
             return None;
         }
-        let chunks = u32::try_from(lines.div_ceil(u64::from(CHUNK_LINES))).ok()?;
+        let chunks = NonZeroU32::new(u32::try_from(lines.div_ceil(u64::from(CHUNK_LINES))).ok()?)?;
         let last = u8::try_from((lines - 1) % u64::from(CHUNK_LINES) + 1).ok()?;
-        Some(Geometry { chunks, last, bits, spread })
+        Some(Geometry { chunks, last, bits, spread, kind })
     }
 
     /// The size this geometry was made from.
     pub fn size(self) -> Size {
-        Size { lines: self.lines(), bits: self.bits, spread: self.spread() }
+        Size { lines: self.lines(), bits: self.bits, spread: self.spread }
+    }
+
+    /// What its places are.
+    #[inline]
+    pub fn kind(self) -> Kind {
+        self.kind
     }
 
     /// Lines in all chunks.
@@ -109,7 +151,7 @@ impl Geometry {
     /// Number of chunks, missing ones included.
     #[inline]
     pub fn chunks(self) -> u32 {
-        self.chunks
+        self.chunks.get()
     }
 
     /// Bits an item.
@@ -121,13 +163,13 @@ impl Geometry {
     /// Lines an item, where the chunk has that many.
     #[inline]
     pub fn spread(self) -> u8 {
-        self.spread as u8
+        self.spread
     }
 
     /// Bits of an item that lie in the first of its lines.
     #[inline]
     pub fn bits_in_first(self) -> u8 {
-        self.bits.div_ceil(self.spread())
+        self.bits.div_ceil(self.spread)
     }
 
     /// Lines in this chunk: 64, or fewer in the last one.
@@ -216,30 +258,96 @@ impl<const S: usize> Lines<S> {
 }
 
 /// How a line stores its places: what the probe is generic over, beside the hash family.
-pub trait Places {
+pub trait Places: Copy {
+    /// Bits a place, a power of two.
+    const WIDTH: u8;
     /// `place = x >> SHIFT`, so `2^(64 − SHIFT)` places a line.
-    const SHIFT: u32;
-    /// A word whose lowest bit says whether the place was ever set. The other bits mean nothing: so the words of several
-    /// places can be combined before anything is decided.
-    fn test(line: &Line, place: usize) -> u64;
-    /// Sets the place.
-    fn set(line: &mut Line, place: usize);
+    const SHIFT: u32 = 64 - (LINE_BITS / Self::WIDTH as u32).ilog2();
+
+    /// A word whose lowest bit in each place says whether the place is not 0. The other bits mean nothing: so the words of
+    /// several places can be combined before anything is decided.
+    fn lowest(word: u64) -> u64;
+
+    /// A word whose lowest bit says whether the place is not 0.
+    #[inline]
+    fn test(line: &Line, place: usize) -> u64 {
+        Self::lowest(line[Self::word(place)]) >> Self::shift(place)
+    }
+
+    /// Sets the lowest bit of the place.
+    #[inline]
+    fn mark(line: &mut Line, place: usize) {
+        line[Self::word(place)] |= 1 << Self::shift(place);
+    }
+
+    /// The word that the place lies in.
+    #[inline]
+    fn word(place: usize) -> usize {
+        place / (64 / Self::WIDTH as usize) % LINE_WORDS
+    }
+
+    /// Where it begins there.
+    #[inline]
+    fn shift(place: usize) -> usize {
+        place % (64 / Self::WIDTH as usize) * Self::WIDTH as usize
+    }
 }
 
 /// Layout 1: one bit a place, 512 places a line.
+#[derive(Clone, Copy)]
 pub struct OneBit;
 
 impl Places for OneBit {
-    const SHIFT: u32 = 64 - LINE_PLACES.ilog2();
+    const WIDTH: u8 = 1;
 
     #[inline]
-    fn test(line: &Line, place: usize) -> u64 {
-        line[place / 64 % LINE_WORDS] >> (place % 64)
+    fn lowest(word: u64) -> u64 {
+        word
+    }
+}
+
+/// Layout 2: a counter of four bits a place, 128 places a line. One that has come to 15 stays there: what it stands for is no
+/// longer known.
+#[derive(Clone, Copy)]
+pub struct FourBit;
+
+impl Places for FourBit {
+    const WIDTH: u8 = 4;
+
+    #[inline]
+    fn lowest(word: u64) -> u64 {
+        word | word >> 1 | word >> 2 | word >> 3
+    }
+}
+
+impl FourBit {
+    /// The counter of a place.
+    #[inline]
+    pub fn count(line: &Line, place: usize) -> u8 {
+        (line[Self::word(place)] >> Self::shift(place) & 15) as u8
     }
 
+    /// Adds 1 to each marked counter of the line.
     #[inline]
-    fn set(line: &mut Line, place: usize) {
-        line[place / 64 % LINE_WORDS] |= 1 << (place % 64);
+    pub fn up(line: &mut Line, marks: &Line) {
+        for (word, marks) in line.iter_mut().zip(marks) {
+            // None of them is 15, so nothing is carried.
+            *word += marks & !Self::stuck(*word);
+        }
+    }
+
+    /// Takes 1 from each marked counter of the line. None of them is 0.
+    #[inline]
+    pub fn down(line: &mut Line, marks: &Line) {
+        for (word, marks) in line.iter_mut().zip(marks) {
+            *word -= marks & !Self::stuck(*word);
+        }
+    }
+
+    /// A word whose lowest bit in each counter says whether it is 15.
+    #[inline]
+    fn stuck(word: u64) -> u64 {
+        word & word >> 1 & word >> 2 & word >> 3
     }
 }
 
@@ -273,7 +381,7 @@ pub fn places_in_first<P: Places, const S: usize>(hash: Hash) -> [usize; 4] {
         .map(|power| (hash.h2.wrapping_mul(power) >> P::SHIFT) as usize)
 }
 
-/// Makes `line` hold the places 0, S, 2S, … of an item, `count` of them, which lie in its first line, and nothing else:
+/// Makes `line` the marks of the places 0, S, 2S, … of an item, `count` of them, which lie in its first line, and nothing else:
 /// to be laid over the stored ones.
 ///
 /// In its final place, since a copy would read as vectors what was just written as words, which stalls.
@@ -282,15 +390,15 @@ pub fn first_places<P: Places, const S: usize>(hash: Hash, count: u8, line: &mut
     *line = NOTHING;
     let mut x = hash.h2.wrapping_mul(C);
     for _ in 0..count {
-        P::set(line, (x >> P::SHIFT) as usize);
+        P::mark(line, (x >> P::SHIFT) as usize);
         x = x.wrapping_mul(const { power(S) });
     }
 }
 
-/// Whether the line has all places of the mask: no branch, and a few instructions on vectors of any width.
+/// Whether no marked place of the line is 0: no branch, and a few instructions on vectors of any width.
 #[inline]
-pub fn covers(line: &Line, mask: &Line) -> bool {
-    line.iter().zip(mask).fold(0, |missing, (line, mask)| missing | (mask & !line)) == 0
+pub fn covers<P: Places>(line: &Line, marks: &Line) -> bool {
+    line.iter().zip(marks).fold(0, |missing, (line, marks)| missing | (marks & !P::lowest(*line))) == 0
 }
 
 #[cfg(test)]
@@ -300,7 +408,7 @@ mod tests {
 
     /// Chunk, its lines, the lines used, the places: of one item in a layer of `lines` lines.
     fn found<const S: usize>(item: &str, lines: u64, bits: u8) -> (u32, u32, Vec<u32>, Vec<usize>) {
-        let geometry = Geometry::new(Size { lines, bits, spread: S as u8 }).unwrap();
+        let geometry = Geometry::new(Size { lines, bits, spread: S as u8 }, Kind::Plain).unwrap();
         let hash = Murmur3.hash(item.as_bytes());
         let spot = geometry.spot(hash);
         let used = geometry.lines_at::<S>(spot).indexes().to_vec();
@@ -326,7 +434,7 @@ mod tests {
     #[test]
     fn lines_are_distinct_and_inside_the_chunk_for_every_length() {
         for lines in 1..=64u64 {
-            let geometry = Geometry::new(Size { lines, bits: 8, spread: 8 }).unwrap();
+            let geometry = Geometry::new(Size { lines, bits: 8, spread: 8 }, Kind::Plain).unwrap();
             for i in 0..200u64 {
                 let spot = geometry.spot(Murmur3.hash(&i.to_le_bytes()));
                 let used = geometry.lines_at::<8>(spot);
@@ -343,13 +451,13 @@ mod tests {
     fn a_size_is_well_formed_or_refused() {
         let size = |lines, bits, spread| Size { lines, bits, spread };
         for good in [size(1, 1, 1), size(1 << 34, 64, 8), size(65, 8, 8), size(64, 2, 2)] {
-            assert_eq!(Geometry::new(good).map(Geometry::size), Some(good));
+            assert_eq!(Geometry::new(good, Kind::Plain).map(Geometry::size), Some(good));
         }
         for bad in [size(0, 1, 1), size((1 << 34) + 1, 1, 1), size(1, 0, 1), size(1, 65, 1), size(1, 8, 3)] {
-            assert_eq!(Geometry::new(bad), None);
+            assert_eq!(Geometry::new(bad, Kind::Plain), None);
         }
         for bad in [size(1, 3, 4), size(1, 8, 0), size(1, 64, 16)] {
-            assert_eq!(Geometry::new(bad), None);
+            assert_eq!(Geometry::new(bad, Kind::Plain), None);
         }
     }
 }

@@ -26,6 +26,28 @@ pub trait Family: Copy {
     fn hash(self, item: &[u8]) -> Hash;
 }
 
+/// Which family a filter is made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// [`Murmur3`].
+    Murmur3,
+    /// [`SipHash`], with a key of the filter's own.
+    SipHash,
+}
+
+impl Choice {
+    /// All there are.
+    pub const ALL: [Self; 2] = [Self::Murmur3, Self::SipHash];
+
+    /// Its name in commands, replies and configurations.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Murmur3 => "murmur3",
+            Self::SipHash => "siphash",
+        }
+    }
+}
+
 /// MurmurHash3 x64_128 (Appleby 2011): fast, and predictable to whoever knows the item.
 #[derive(Clone, Copy, Debug)]
 pub struct Murmur3;

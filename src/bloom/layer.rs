@@ -3,9 +3,11 @@
 use super::chunks::{Store, View, prefetch};
 use super::error::Error;
 use super::geometry::{
-    Geometry, Line, Lines, MAX_SPREAD, NOTHING, OneBit, Places, covers, first_places, places, places_in_first,
+    FourBit, Geometry, Kind, Line, Lines, MAX_SPREAD, NOTHING, OneBit, Places, covers, first_places, places,
+    places_in_first,
 };
 use super::hash::{Family, Hash};
+use super::moving::Mover;
 use super::sizing::{self, Size};
 
 /// Items that are hashed, prefetched and tested together. Measured: 16 cost up to 15 % more in filters of many layers or many
@@ -40,7 +42,8 @@ const LAYERS_TO_LAY_OUT_FOR: usize = 5;
 /// Items that are looked for together.
 pub struct Group {
     hashes: [Hash; GROUP],
-    /// The first places of each item's first line, to be laid over the lines of layers of this spread; 0 if there are none.
+    /// The first places of each item's first line, marked, to be laid over the lines of layers of this spread; 0 if there are
+    /// none.
     first_places: [Line; GROUP],
     spread: u8,
     /// How many places each has.
@@ -69,7 +72,7 @@ impl Group {
     /// its spread: as many as all of them have in a first line. It pays where several layers follow, since nearly all
     /// of a filter have the same spread.
     #[inline]
-    pub fn lay_out(&mut self, layers: &[Layer], wanted: Mask) {
+    pub fn lay_out<P: Places>(&mut self, layers: &[Layer], wanted: Mask) {
         let Some(spread) = layers.last().map(|last| last.geometry.spread()) else { return };
         if self.spread == spread || layers.len() < LAYERS_TO_LAY_OUT_FOR {
             return;
@@ -77,7 +80,7 @@ impl Group {
         let same = layers.iter().map(Layer::geometry).filter(|geometry| geometry.spread() == spread);
         (self.spread, self.count) = (spread, same.map(Geometry::bits_in_first).min().unwrap_or(0));
         by_spread!(spread, S => for i in items_of(wanted) {
-            first_places::<OneBit, S>(self.hashes[i], self.count, &mut self.first_places[i]);
+            first_places::<P, S>(self.hashes[i], self.count, &mut self.first_places[i]);
         });
     }
 
@@ -91,7 +94,7 @@ impl Group {
 /// What a layer is to be: decided once, by the server that makes it, then stored and never computed again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// How many adds answered 1 it takes.
+    /// How many adds answered 1 it takes; in a counting filter, adds less deletes.
     pub capacity: u64,
     /// The false-positive rate it may have after them.
     pub rate: f64,
@@ -100,26 +103,35 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Sizes a layer.
+    /// Sizes a layer of a filter of this kind.
     ///
     /// # Errors
     /// [`Error::TooLarge`] where it would pass the 2³⁴ lines of a filter.
-    pub fn new(capacity: u64, rate: f64) -> Result<Plan, Error> {
-        let size = sizing::choose(capacity, rate).ok_or(Error::TooLarge)?;
+    pub fn new(capacity: u64, rate: f64, kind: Kind) -> Result<Plan, Error> {
+        let size = sizing::choose(capacity, rate, kind).ok_or(Error::TooLarge)?;
         Ok(Plan { capacity, rate, size })
     }
 
-    /// The structure of a layer of this plan.
+    /// The structure of a layer of this plan in a filter of this kind.
     ///
     /// # Errors
     /// [`Error::Malformed`] with the rule that the plan breaks.
-    pub fn geometry(self) -> Result<Geometry, Error> {
+    pub fn geometry(self, kind: Kind) -> Result<Geometry, Error> {
         super::check::check_capacity(self.capacity)?;
         super::check::check_rate(self.rate)?;
-        Geometry::new(self.size).ok_or(Error::Malformed(
+        Geometry::new(self.size, kind).ok_or(Error::Malformed(
             "a layer has 1 to 2^34 lines, 1 to 64 bits an item, and 1, 2, 4 or 8 lines an item, not more than bits",
         ))
     }
+}
+
+/// Which items are counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    /// Whether they are there or not.
+    Any,
+    /// Those that are there.
+    There,
 }
 
 /// A layer: its plan, what was put in, and its bits.
@@ -136,9 +148,9 @@ impl Layer {
     ///
     /// # Errors
     /// [`Error::Malformed`] with the rule that the plan breaks.
-    pub fn new(plan: Plan) -> Result<Layer, Error> {
+    pub fn new(plan: Plan, kind: Kind) -> Result<Layer, Error> {
         Ok(Layer {
-            geometry: plan.geometry()?,
+            geometry: plan.geometry(kind)?,
             store: Store::default(),
             capacity: plan.capacity,
             rate: plan.rate,
@@ -166,7 +178,7 @@ impl Layer {
         self.rate
     }
 
-    /// Adds to it that were answered 1.
+    /// Adds to it that were answered 1; in a counting filter, adds less deletes.
     pub fn items(&self) -> u64 {
         self.items
     }
@@ -180,6 +192,13 @@ impl Layer {
     #[inline]
     pub fn count(&mut self) {
         self.items = self.items.saturating_add(1);
+    }
+
+    /// Counts one delete.
+    #[inline]
+    fn uncount(&mut self) {
+        // A loaded filter may state fewer items than its counters hold.
+        self.items = self.items.saturating_sub(1);
     }
 
     /// Whether it has taken as many items as it was made for.
@@ -225,12 +244,17 @@ impl Layer {
         self.store.made_from(self.geometry, from)
     }
 
+    /// Moves tables and chunks, from this chunk on; the chunk to go on from, if the mover was told to stop.
+    pub fn move_memory(&mut self, from: u32, mover: &mut impl Mover) -> Option<u32> {
+        self.store.move_memory(self.geometry, from, mover)
+    }
+
     /// A copy with chunks of its own.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn try_clone(&self) -> Result<Layer, Error> {
-        let mut copy = Layer::new(self.plan())?;
+        let mut copy = Layer::new(self.plan(), self.geometry.kind())?;
         copy.items = self.items;
         for chunk in self.store.made(self.geometry) {
             if let Some(lines) = self.chunk(chunk) {
@@ -240,10 +264,11 @@ impl Layer {
         Ok(copy)
     }
 
-    /// Whether all bits of the item are set.
+    /// Whether no place of the item is 0. `P` is that of the layer's kind.
     #[inline]
-    pub fn contains(&self, hash: Hash) -> bool {
-        by_spread!(self.geometry.spread(), S => self.contains_in::<OneBit, S>(hash))
+    pub fn contains<P: Places>(&self, hash: Hash) -> bool {
+        debug_assert_eq!(P::WIDTH, self.geometry.kind().width());
+        by_spread!(self.geometry.spread(), S => self.contains_in::<P, S>(hash))
     }
 
     /// Finds and asks for the first of the item's lines.
@@ -261,19 +286,68 @@ impl Layer {
         first
     }
 
-    /// Whether the item's first line leaves it possible that the layer holds it.
+    /// Whether the item's first line leaves it possible that the layer holds it. `P` is that of the layer's kind.
     #[inline]
-    pub fn may_hold(&self, first: &Line, hash: Hash) -> bool {
-        by_spread!(self.geometry.spread(), S => may_hold::<OneBit, S>(first, hash, self.geometry.bits()))
+    pub fn may_hold<P: Places>(&self, first: &Line, hash: Hash) -> bool {
+        by_spread!(self.geometry.spread(), S => may_hold::<P, S>(first, hash, self.geometry.bits()))
     }
 
-    /// Sets the item's bits; whether any of them was not set before. Nothing is written if none was.
+    /// Sets the item's bits in a plain layer; whether any of them was not set before. Nothing is written if none was.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]; no bit was set then.
     #[inline]
     pub fn insert(&mut self, hash: Hash) -> Result<bool, Error> {
+        debug_assert_eq!(self.geometry.kind(), Kind::Plain);
         by_spread!(self.geometry.spread(), S => self.insert_in::<OneBit, S>(hash))
+    }
+
+    /// Counts the item up in a counting layer.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; nothing has changed then.
+    #[inline]
+    pub fn up(&mut self, hash: Hash) -> Result<(), Error> {
+        by_spread!(self.geometry.spread(), S => self.step::<S>(hash, FourBit::up, Which::Any))?;
+        self.count();
+        Ok(())
+    }
+
+    /// Counts the item up in a counting layer, if it is there; whether it was.
+    #[inline]
+    pub fn up_if_there(&mut self, hash: Hash) -> bool {
+        let was = self.step_if_there(hash, FourBit::up);
+        if was {
+            self.count();
+        }
+        was
+    }
+
+    /// Counts the item down in a counting layer, if it is there; whether it was.
+    #[inline]
+    pub fn down_if_there(&mut self, hash: Hash) -> bool {
+        let was = self.step_if_there(hash, FourBit::down);
+        if was {
+            self.uncount();
+        }
+        was
+    }
+
+    #[inline]
+    fn step_if_there(&mut self, hash: Hash, step: fn(&mut Line, &Line)) -> bool {
+        // Most that are absent are ruled out before their places are laid out. (In a chunk that is missing all are, so
+        // none is made.)
+        by_spread!(self.geometry.spread(), S => {
+            let first = self.first_line(hash);
+            may_hold::<FourBit, S>(first, hash, self.geometry.bits())
+                && self.step::<S>(hash, step, Which::There) == Ok(true)
+        })
+    }
+
+    /// How often the item was added to a counting layer and not deleted, at most; 15 also stands for more.
+    #[inline]
+    pub fn times(&self, hash: Hash) -> u8 {
+        by_spread!(self.geometry.spread(), S => self.times_in::<S>(hash))
     }
 
     /// Finds and asks for the first line of each `wanted` item, so that all are on their way before the first is tested.
@@ -289,23 +363,23 @@ impl Layer {
         first
     }
 
-    /// Which of the `wanted` items of a group are in the layer; `first` are their first lines.
+    /// Which of the `wanted` items of a group are in the layer; `first` are their first lines. `P` is that of the layer's kind.
     #[inline]
-    pub fn probe(&self, group: &Group, first: &FirstLines<'_>, wanted: Mask) -> Mask {
+    pub fn probe<P: Places>(&self, group: &Group, first: &FirstLines<'_>, wanted: Mask) -> Mask {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("bmi2") {
             // SAFETY: the processor has what the function is compiled for.
-            return unsafe { self.probe_avx2(group, first, wanted) };
+            return unsafe { self.probe_avx2::<P>(group, first, wanted) };
         }
-        by_spread!(self.geometry.spread(), S => self.probe_in::<OneBit, S>(group, first, wanted))
+        by_spread!(self.geometry.spread(), S => self.probe_in::<P, S>(group, first, wanted))
     }
 
     /// [`Layer::probe`] compiled for processors of the last ten years: a shift by a variable takes one step there and not
     /// three, and a line is two vectors and not four.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2")]
-    fn probe_avx2(&self, group: &Group, first: &FirstLines<'_>, wanted: Mask) -> Mask {
-        by_spread!(self.geometry.spread(), S => self.probe_in::<OneBit, S>(group, first, wanted))
+    fn probe_avx2<P: Places>(&self, group: &Group, first: &FirstLines<'_>, wanted: Mask) -> Mask {
+        by_spread!(self.geometry.spread(), S => self.probe_in::<P, S>(group, first, wanted))
     }
 
     fn contains_in<P: Places, const S: usize>(&self, hash: Hash) -> bool {
@@ -334,11 +408,40 @@ impl Layer {
         for (block, four) in places::<P>(hash).take(bits.div_ceil(4)).enumerate() {
             for (i, place) in (block * 4..bits).zip(four) {
                 if let Some(line) = chunk.get_mut(lines.of_place(i) as usize) {
-                    P::set(line, place);
+                    P::mark(line, place);
                 }
             }
         }
         Ok(true)
+    }
+
+    /// Steps the counters of the item's places, each once, also where several of its places are one; whether it did.
+    fn step<const S: usize>(&mut self, hash: Hash, step: fn(&mut Line, &Line), which: Which) -> Result<bool, Error> {
+        let spot = self.geometry.spot(hash);
+        let lines = self.geometry.lines_at::<S>(spot);
+        let lines = lines.indexes();
+        let mut marks = [NOTHING; S];
+        for (i, place) in places::<FourBit>(hash).flatten().take(self.geometry.bits().into()).enumerate() {
+            FourBit::mark(&mut marks[i % lines.len() % S], place);
+        }
+        let chunk = self.store.make(self.geometry, spot.chunk)?;
+        let marked = || lines.iter().map(|line| *line as usize).zip(&marks);
+        let there = |(line, marks)| chunk.get(line).is_some_and(|line| covers::<FourBit>(line, marks));
+        if which == Which::There && !marked().all(there) {
+            return Ok(false);
+        }
+        for (line, marks) in marked() {
+            if let Some(line) = chunk.get_mut(line) {
+                step(line, marks);
+            }
+        }
+        Ok(true)
+    }
+
+    fn times_in<const S: usize>(&self, hash: Hash) -> u8 {
+        let lines = self.lines_of::<S>(&self.store.view(self.geometry), hash);
+        let places = places::<FourBit>(hash).flatten().take(self.geometry.bits().into());
+        places.enumerate().map(|(i, place)| FourBit::count(lines[i % S], place)).min().unwrap_or(0)
     }
 
     /// Pass by pass over the group, so that no item waits for the one before. An item's other lines are asked for only when
@@ -356,7 +459,7 @@ impl Layer {
         }
         if group.fits(self.geometry) {
             for i in items_of(wanted) {
-                possible |= Mask::from(covers(first[i], &group.first_places[i])) << i;
+                possible |= Mask::from(covers::<P>(first[i], &group.first_places[i])) << i;
             }
         } else {
             for i in items_of(wanted) {
@@ -372,7 +475,7 @@ impl Layer {
         found
     }
 
-    /// Whether all places are set, in all lines.
+    /// Whether no place is 0, in all lines.
     #[inline]
     fn holds<P: Places, const S: usize>(&self, view: &View, hash: Hash) -> bool {
         all_set::<P, S>(&self.lines_of(view, hash), hash, self.geometry.bits())
@@ -425,7 +528,7 @@ fn in_chunk<'a, const S: usize>(chunk: &'a [Line], lines: &Lines<S>) -> [&'a Lin
     std::array::from_fn(|i| chunk.get(lines.of_place(i) as usize).unwrap_or(&NOTHING))
 }
 
-/// Whether the item's first line leaves it possible that all places are set: tests up to four places of it.
+/// Whether the item's first line leaves it possible that no place is 0: tests up to four places of it.
 #[inline]
 fn may_hold<P: Places, const S: usize>(first: &Line, hash: Hash, bits: u8) -> bool {
     let place = places_in_first::<P, S>(hash);
@@ -439,7 +542,7 @@ fn may_hold<P: Places, const S: usize>(first: &Line, hash: Hash, bits: u8) -> bo
     all & 1 == 1
 }
 
-/// Whether the item's places are all set.
+/// Whether none of the item's places is 0.
 ///
 /// Four at a time without a branch: of an item that is not there, each place is set about every second time, so a branch
 /// a place would be mispredicted more often than not.

@@ -2,7 +2,7 @@
 //!
 //! # The layer
 //!
-//! A layer is L lines of 512 places (a place is a bit); 64 lines in a row are a chunk, the last chunk may be shorter. An
+//! A layer is L lines of 512 places (a place is a bit; for counting filters see below); 64 lines in a row are a chunk, the last chunk may be shorter. An
 //! item picks a line, and with it a chunk of c lines; it sets k places, dealt out in turn to s′ different lines of that
 //! chunk, where s′ is the largest power of two ≤ min(s, c). A filter of one line is a small classic filter (Bloom 1970);
 //! s = 1 is the blocked filter of Putze, Sanders and Singler (2007). Blocks fill unevenly, and the full ones answer wrongly
@@ -54,6 +54,11 @@
 //! search (secants for L, steps for k) minds that: in 541 layers of up to 260 lines, at 0.3 to 1e-12, it found the s and, but
 //! for one line once, the L that trying everything finds.
 //!
+//! # Counting filters
+//!
+//! Their places are counters of four bits: 128 a line, in the place of every 512 above. So there are four times as many lines,
+//! of a fourth of the items each, which fill more unevenly: s is larger. And since every add to them counts, n′ = capacity.
+//!
 //! A choice is stored with its layer and never computed again, so this file may change its mind in any release.
 //!
 //! # References
@@ -65,6 +70,8 @@
 use std::cell::RefCell;
 use std::f64::consts::LN_2;
 use std::mem::swap;
+
+use super::geometry::Kind;
 
 /// The size of a layer: what [`choose`] decides, stored with the layer and never computed again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,9 +86,6 @@ pub struct Size {
 
 /// The largest number of lines in one filter: 1 TiB.
 pub const MAX_LINES: u64 = 1 << 34;
-
-/// Places in a line.
-const PLACES: u32 = 512;
 
 /// Lines in a chunk.
 const CHUNK: u64 = 64;
@@ -106,16 +110,16 @@ const NEGLIGIBLE: f64 = 1e-9;
 const MARGIN: f64 = 5e-5;
 
 /// Chooses the size of a layer for `capacity` items (1 or more) at the false-positive `rate` (above 1e-17, below 1), so that
-/// [`rate`] of [`distinct`] items in it is at most `rate`. None if that takes more than [`MAX_LINES`].
+/// [`rate`] of [`distinct`] items in it (of `capacity` items in a counting filter) is at most `rate`. None if that takes more than [`MAX_LINES`].
 ///
 /// Takes some hundred microseconds the first time, next to nothing when asked for the same again.
-pub fn choose(capacity: u64, rate: f64) -> Option<Size> {
-    RECENT.with_borrow_mut(|recent| recent.choose(capacity, rate))
+pub fn choose(capacity: u64, rate: f64, kind: Kind) -> Option<Size> {
+    RECENT.with_borrow_mut(|recent| recent.choose(capacity, rate, kind))
 }
 
 /// The expected false-positive rate of a layer of this `size` (in its ranges) that holds `items` distinct items.
-pub fn rate(items: u64, size: Size) -> f64 {
-    Model::new(size.bits, size.spread).rate(items as f64, size.lines)
+pub fn rate(items: u64, size: Size, kind: Kind) -> f64 {
+    Model::new(size.bits, size.spread, kind.line_places()).rate(items as f64, size.lines)
 }
 
 /// The distinct items that have come when `capacity` adds were answered 1, in a layer that then has the false-positive `rate`
@@ -129,20 +133,24 @@ thread_local! {
     static RECENT: RefCell<Recent> = const { RefCell::new(Recent { choices: [None; 32], next: 0 }) };
 }
 
+/// What a choice was made for: capacity, rate, kind.
+type Asked = (u64, f64, Kind);
+
 /// The last choices: a million filters of the same kind, and the layers into which each of them grows, cost one search each.
 struct Recent {
-    choices: [Option<(u64, f64, Option<Size>)>; 32],
+    choices: [Option<(Asked, Option<Size>)>; 32],
     /// The place of the next one, which is that of the oldest.
     next: usize,
 }
 
 impl Recent {
-    fn choose(&mut self, capacity: u64, rate: f64) -> Option<Size> {
-        if let Some((.., size)) = self.choices.iter().flatten().find(|(c, r, _)| *c == capacity && *r == rate) {
+    fn choose(&mut self, capacity: u64, rate: f64, kind: Kind) -> Option<Size> {
+        let asked = (capacity, rate, kind);
+        if let Some((_, size)) = self.choices.iter().flatten().find(|(other, _)| *other == asked) {
             return *size;
         }
-        let size = Search::new(capacity, rate).size();
-        self.choices[self.next] = Some((capacity, rate, size));
+        let size = Search::new(capacity, rate, kind).size();
+        self.choices[self.next] = Some((asked, size));
         self.next = (self.next + 1) % self.choices.len();
         size
     }
@@ -152,6 +160,8 @@ impl Recent {
 struct Search {
     /// The distinct items.
     items: f64,
+    /// Places in a line.
+    places: u32,
     /// ln of the rate that the model has to keep.
     target: f64,
     /// The number of lines of a large layer is a multiple of this.
@@ -159,9 +169,15 @@ struct Search {
 }
 
 impl Search {
-    fn new(capacity: u64, rate: f64) -> Self {
+    fn new(capacity: u64, rate: f64, kind: Kind) -> Self {
+        let items = match kind {
+            Kind::Plain => distinct(capacity, rate),
+            // Every add counts.
+            Kind::Counting => capacity,
+        };
         Search {
-            items: distinct(capacity, rate) as f64,
+            items: items as f64,
+            places: kind.line_places(),
             target: rate.ln() - MARGIN,
             // A short last chunk fills more unevenly than the others. In a small layer the model weighs it exactly; in a large
             // one it is not worth the risk: a last chunk of one line makes the rate at 1e-12 up to 300 times too high.
@@ -173,7 +189,11 @@ impl Search {
         // With half of its places set a classic filter is smallest, which takes so many bits. Unevenness asks for fewer.
         let bits = (-self.target / LN_2).round().clamp(1.0, f64::from(MAX_BITS)) as u8;
         // The most lines an item make the smallest layer, mostly. It is found first, and then bounds the others.
-        let mut spreads = SPREADS.into_iter().rev().skip_while(|spread| *spread > bits).map(Models::new);
+        let mut spreads = SPREADS
+            .into_iter()
+            .rev()
+            .skip_while(|spread| *spread > bits)
+            .map(|spread| Models::new(spread, self.places));
         let mut models = spreads.next()?;
         let mut bound = models.of(bits).classic_lines(self.items, self.target).saturating_mul(9) / 8;
         let mut found = loop {
@@ -311,8 +331,8 @@ struct Models {
 }
 
 impl Models {
-    fn new(spread: u8) -> Self {
-        Models { spread, models: (spread..=MAX_BITS).map(|bits| Model::new(bits, spread)).collect() }
+    fn new(spread: u8, places: u32) -> Self {
+        Models { spread, models: (spread..=MAX_BITS).map(|bits| Model::new(bits, spread, places)).collect() }
     }
 
     /// For `spread` to 64 bits.
@@ -325,26 +345,28 @@ impl Models {
 struct Model {
     bits: u8,
     spread: u8,
+    /// Places in a line.
+    places: u32,
     /// For s′ = 1, 2, 4, 8, as soon as needed.
     lines: [Option<LineRates>; 4],
 }
 
 impl Model {
-    fn new(bits: u8, spread: u8) -> Self {
-        Model { bits, spread, lines: [const { None }; 4] }
+    fn new(bits: u8, spread: u8, places: u32) -> Self {
+        Model { bits, spread, places, lines: [const { None }; 4] }
     }
 
     /// The lines of a classic filter with so many bits an item that has this rate, rounded up. Saturates.
     fn classic_lines(&self, items: f64, ln_rate: f64) -> u64 {
         let bits = f64::from(self.bits);
         let draws_a_place = -(-(ln_rate.min(-1e-17) / bits).exp_m1()).ln();
-        (items * bits / (draws_a_place * f64::from(PLACES))).ceil() as u64
+        (items * bits / (draws_a_place * f64::from(self.places))).ceil() as u64
     }
 
     /// Of so many distinct items in so many lines.
     fn rate(&mut self, items: f64, lines: u64) -> f64 {
         let share = |lines_of_all: u64| lines_of_all as f64 / lines as f64;
-        if items * f64::from(self.bits) * share(1) > FULL * f64::from(PLACES) {
+        if items * f64::from(self.bits) * share(1) > FULL * f64::from(self.places) {
             return 1.0;
         }
         let last = lines % CHUNK;
@@ -360,8 +382,8 @@ impl Model {
         let items_in = |part: u64| Count::binomial(items, part as f64 / lines as f64);
         let log2_spread = self.spread.ilog2().min(chunk.ilog2());
         let spread = 1 << log2_spread;
-        let bits = u32::from(self.bits);
-        let line = self.lines[log2_spread as usize].get_or_insert_with(|| LineRates::new(bits, spread));
+        let (bits, places) = (u32::from(self.bits), self.places.into());
+        let line = self.lines[log2_spread as usize].get_or_insert_with(|| LineRates::new(bits, spread, places));
         if spread == 1 {
             let [rate] = items_in(1).mean(|i| [line.of(i)[0]]);
             return rate;
@@ -385,7 +407,7 @@ struct LineRates {
     /// C_d(draws) for d = 0 … ⌈k/s′⌉.
     hit: Vec<f64>,
     draws: usize,
-    /// d/512 for d = 1 … ⌈k/s′⌉.
+    /// d/places for d = 1 … ⌈k/s′⌉.
     chances: Vec<f64>,
     /// Room for the next `hit`: a second array makes this loop, the longest here, one for vector instructions.
     next: Vec<f64>,
@@ -394,17 +416,17 @@ struct LineRates {
 }
 
 impl LineRates {
-    fn new(bits: u32, spread: u32) -> Self {
+    fn new(bits: u32, spread: u32, places: f64) -> Self {
         let fewer = bits / spread;
-        let more = if bits.is_multiple_of(spread) { vec![] } else { different_places(fewer + 1) };
+        let more = if bits.is_multiple_of(spread) { vec![] } else { different_places(fewer + 1, places) };
         let mut hit = vec![0.0; more.len().max(fewer as usize + 1)];
         hit[0] = 1.0;
-        let chances = (1..hit.len()).map(|d| d as f64 / f64::from(PLACES)).collect();
+        let chances = (1..hit.len()).map(|d| d as f64 / places).collect();
         let next = hit.clone();
         LineRates {
             bits,
             spread,
-            asked: [different_places(fewer), more],
+            asked: [different_places(fewer, places), more],
             hit,
             draws: 0,
             chances,
@@ -444,9 +466,8 @@ impl LineRates {
     }
 }
 
-/// W(q, 0 … q): the chances that q places, drawn at random, are 0 … q different ones.
-fn different_places(q: u32) -> Vec<f64> {
-    let places = f64::from(PLACES);
+/// W(q, 0 … q): the chances that q places, drawn at random from so many, are 0 … q different ones.
+fn different_places(q: u32, places: f64) -> Vec<f64> {
     let mut chances = vec![0.0; q as usize + 1];
     chances[0] = 1.0;
     for drawn in 1..=q as usize {

@@ -17,6 +17,7 @@
 //! fill unevenly, and it is the fullest that err.) A filter of several layers errs if one of them does: 1 − Π (1 − r_i).
 //!
 //! *The items.* One place stays empty under an item with the chance 1 − a/L, where a = Σ_{j<s′} (1 − (1 − 1/512)^q_j), so
+//! (with 128 for 512 in a counting filter)
 //! under n items with (1 − a/L)ⁿ. From the share of places that are set follows
 //!
 //! ```text
@@ -30,7 +31,7 @@
 
 use super::chain::Chain;
 use super::flat::{Flat, FlatLayer};
-use super::geometry::{CHUNK_LINES, LINE_PLACES, Line};
+use super::geometry::{CHUNK_LINES, Kind, Line};
 use super::layer::{Layer, Plan};
 
 /// The most chunks of a layer that are looked at.
@@ -49,9 +50,9 @@ pub struct LayerStats {
     pub lines_per_item: u32,
     /// Adds that were answered 1.
     pub items: u64,
-    /// Places of all chunks, missing ones included.
+    /// Bits of all chunks, missing ones included.
     pub bits: u64,
-    /// The share of them that is set, 0 to 1.
+    /// The share of places that are set (in a counting filter: are not 0), 0 to 1.
     pub fill: f64,
     /// The chance, by now, that an item which was never added is found in it.
     pub rate: f64,
@@ -103,6 +104,7 @@ impl LayerStats {
     /// Reads them off a layer.
     fn of(layer: &Layer) -> LayerStats {
         let geometry = layer.geometry();
+        let kind = geometry.kind();
         let plan = layer.plan();
         let (made, lines_made) = layer.made_from(0).fold((0, 0), |(made, lines), chunk| {
             let more: u64 = geometry.chunk_lines(chunk).into();
@@ -111,24 +113,23 @@ impl LayerStats {
         let step = (made as usize).div_ceil(SAMPLE).max(1);
         let (mut set, mut rate, mut lines_seen) = (0, 0.0, 0);
         for lines in layer.made_from(0).step_by(step).filter_map(|chunk| layer.chunk(chunk)) {
-            set += lines.iter().map(|line| u64::from(ones(line))).sum::<u64>();
-            rate += lines.len() as f64 * chunk_rate(lines, plan);
+            set += lines.iter().map(|line| u64::from(set_in(line, kind))).sum::<u64>();
+            rate += lines.len() as f64 * chunk_rate(lines, plan, kind);
             lines_seen += lines.len() as u64;
         }
         // Of all lines, the missing ones hold nothing; those seen stand for those made.
         let share = lines_made as f64 / (geometry.lines() * lines_seen.max(1)) as f64;
-        let bits = geometry.lines() * u64::from(LINE_PLACES);
-        let fill = share * set as f64 / f64::from(LINE_PLACES);
+        let fill = share * set as f64 / f64::from(kind.line_places());
         LayerStats {
             capacity: plan.capacity,
             asked: plan.rate,
             hashes: plan.size.bits.into(),
             lines_per_item: plan.size.spread.into(),
             items: layer.items(),
-            bits,
+            bits: 512 * geometry.lines(),
             fill,
             rate: share * rate,
-            distinct: distinct(plan, bits, fill),
+            distinct: distinct(plan, kind, fill),
             made,
             chunks: geometry.chunks().into(),
             bytes: layer.bytes() as u64,
@@ -159,8 +160,9 @@ impl LayerStats {
     }
 }
 
-fn ones(line: &Line) -> u32 {
-    line.iter().map(|word| word.count_ones()).sum()
+/// Places of the line that are set.
+fn set_in(line: &Line, kind: Kind) -> u32 {
+    line.iter().map(|&word| kind.occupied(word).count_ones()).sum()
 }
 
 /// How many of an item's k places lie in each of its lines of a chunk of `lines`: (lines with one more, all lines, places
@@ -172,23 +174,24 @@ fn shares(plan: Plan, lines: u64) -> (i32, i32, i32) {
 }
 
 /// The chance that a random item of this chunk is found.
-fn chunk_rate(lines: &[Line], plan: Plan) -> f64 {
+fn chunk_rate(lines: &[Line], plan: Plan, kind: Kind) -> f64 {
     let (with_more, all, places) = shares(plan, lines.len() as u64);
+    let of = f64::from(kind.line_places());
     let mean = |q| {
-        let sum: f64 = lines.iter().map(|line| (f64::from(ones(line)) / f64::from(LINE_PLACES)).powi(q)).sum();
+        let sum: f64 = lines.iter().map(|line| (f64::from(set_in(line, kind)) / of).powi(q)).sum();
         sum / lines.len() as f64
     };
     mean(places).powi(all - with_more) * if with_more > 0 { mean(places + 1).powi(with_more) } else { 1.0 }
 }
 
-/// How many items leave `fill` of `bits` places set. The last chunk, if it is one of several and has fewer lines than an
+/// How many items leave `fill` of the places set. The last chunk, if it is one of several and has fewer lines than an
 /// item wants, is taken for one that has them.
-fn distinct(plan: Plan, bits: u64, fill: f64) -> f64 {
+fn distinct(plan: Plan, kind: Kind, fill: f64) -> f64 {
     let lines = plan.size.lines;
     let (with_more, all, places) = shares(plan, lines.min(CHUNK_LINES.into()));
-    let hit = |q: f64| -(q * (-1.0 / f64::from(LINE_PLACES)).ln_1p()).exp_m1();
+    let hit = |q: f64| -(q * (-1.0 / f64::from(kind.line_places())).ln_1p()).exp_m1();
     let a = f64::from(all - with_more) * hit(places.into()) + f64::from(with_more) * hit(f64::from(places) + 1.0);
     // With every place set it could be any number: say what one empty place would.
-    let fill = fill.min(1.0 - 1.0 / bits as f64);
+    let fill = fill.min(1.0 - 1.0 / (lines as f64 * f64::from(kind.line_places())));
     (-fill).ln_1p() / (-a / lines as f64).ln_1p()
 }

@@ -5,6 +5,7 @@
 use super::chain::{Added, Chain, Head, Room, Stop};
 use super::error::Error;
 use super::flat::{Flat, FlatPlan};
+use super::geometry::Kind;
 use super::layer::{Layer, Mask, Plan};
 
 /// A filter.
@@ -80,6 +81,15 @@ impl Whole {
         either!(self.head())
     }
 
+    /// What its places are.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Whole::Native(chain) => chain.kind(),
+            Whole::Flat(_) => Kind::Plain,
+        }
+    }
+
     /// Whether the filter never gets a second layer.
     pub fn is_non_scaling(&self) -> bool {
         self.head().expansion == 0
@@ -106,6 +116,39 @@ impl Whole {
         match self {
             Whole::Native(_) => None,
             Whole::Flat(flat) => Some(flat),
+        }
+    }
+
+    /// As [`Whole::flat`], to be changed.
+    pub fn flat_mut(&mut self) -> Option<&mut Flat> {
+        match self {
+            Whole::Native(_) => None,
+            Whole::Flat(flat) => Some(flat),
+        }
+    }
+
+    /// The filter, if it is one of our own.
+    pub fn native(&self) -> Option<&Chain> {
+        match self {
+            Whole::Native(chain) => Some(chain),
+            Whole::Flat(_) => None,
+        }
+    }
+
+    /// As [`Whole::native`], to be changed.
+    pub fn native_mut(&mut self) -> Option<&mut Chain> {
+        match self {
+            Whole::Native(chain) => Some(chain),
+            Whole::Flat(_) => None,
+        }
+    }
+
+    /// The name of its hash family.
+    pub fn hash_name(&self) -> &'static str {
+        match self {
+            Whole::Native(chain) => chain.head().hash().name(),
+            Whole::Flat(flat) if flat.flat_head().is_wide() => "murmurhash64a",
+            Whole::Flat(_) => "murmurhash2",
         }
     }
 

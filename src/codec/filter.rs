@@ -14,7 +14,8 @@
 //! A filter whose end record has not come yet is *being loaded* ([`Partial`]): it can be saved, copied and replicated,
 //! and answers no question. Records must come in order and without a gap, so a lost one is always noticed. Layers
 //! never change once made and all bits of an item lie in one chunk; so adds and growth on the other side while a dump
-//! is taken leave it loadable, and whatever was in when the dump began is in.
+//! is taken leave it loadable, and whatever was in when the dump began is in. Not so with a counting filter, whose chunks
+//! would be of different moments, and a count too low is a false negative later: its records must all tell of as many changes.
 
 use super::record::{self, Bits, Body, FlatFilter, Record, Refused};
 use super::redisbloom::{self, Half};
@@ -22,7 +23,9 @@ use crate::bloom::chain::{Chain, Head};
 use crate::bloom::check;
 use crate::bloom::error::Error;
 use crate::bloom::flat::{self, Flat, FlatLayer};
+use crate::bloom::geometry::Kind;
 use crate::bloom::layer::Layer;
+use crate::bloom::moving::{self, Mover};
 use crate::bloom::whole::{NextPlan, OTHER_LAYOUT, Whole};
 
 /// The iterator of an end record: 14 digits, which JavaScript and Lua (also `tostring` and cjson) keep exactly.
@@ -94,18 +97,23 @@ impl AnyHead {
         }
     }
 
-    /// What a layer record says of a filter of this head: the number and the plan, and whether its hash family is the
-    /// filter's. None if it is no layer record.
-    fn layer_of(&self, body: &Body) -> Option<(u16, NextPlan, bool)> {
+    /// What a layer record says of a filter of this head: the number and the plan, and whether it is of the filter's kind and
+    /// hash family. None if it is no layer record.
+    fn layer_of(&self, body: &Body) -> Option<(u16, NextPlan, Result<(), Refused>)> {
         match (*body, self) {
-            (Body::Layer { number, plan, keyed }, AnyHead::Native(head)) => {
-                Some((number, NextPlan::Native(plan), keyed == head.key.is_some()))
+            (Body::Layer { number, plan, kind, keyed }, AnyHead::Native(head)) => {
+                Some((number, NextPlan::Native(plan), fits(head, kind, keyed)))
             }
-            (Body::Layer { number, plan, .. }, AnyHead::Flat(_)) => Some((number, NextPlan::Native(plan), false)),
             (Body::FlatLayer { number, plan, wide }, AnyHead::Flat(filter)) => {
-                Some((number, NextPlan::Flat(plan), wide == filter.head.is_wide()))
+                let fits = if wide == filter.head.is_wide() { Ok(()) } else { Err(OTHER_FAMILY) };
+                Some((number, NextPlan::Flat(plan), fits))
             }
-            (Body::FlatLayer { number, plan, .. }, AnyHead::Native(_)) => Some((number, NextPlan::Flat(plan), false)),
+            (Body::Layer { number, plan, .. }, AnyHead::Flat(_)) => {
+                Some((number, NextPlan::Native(plan), Err(OTHER_FAMILY)))
+            }
+            (Body::FlatLayer { number, plan, .. }, AnyHead::Native(_)) => {
+                Some((number, NextPlan::Flat(plan), Err(OTHER_FAMILY)))
+            }
             _ => None,
         }
     }
@@ -143,24 +151,25 @@ impl<'a> AnyLayer<'a> {
 fn whole_head(whole: &Whole) -> AnyHead {
     match whole {
         Whole::Native(chain) => AnyHead::Native(chain.head()),
-        Whole::Flat(flat) => AnyHead::Flat(flat_filter(flat, None)),
+        Whole::Flat(flat) => {
+            let Head { rate, capacity, .. } = flat.head();
+            AnyHead::Flat(FlatFilter { rate, capacity, head: flat.flat_head(), rest: None })
+        }
     }
 }
 
-fn flat_filter(flat: &Flat, rest: Option<record::Rest>) -> FlatFilter {
-    let Head { rate, capacity, .. } = flat.head();
-    FlatFilter { rate, capacity, head: flat.flat_head(), rest }
+fn half_head(half: &Half) -> AnyHead {
+    match whole_head(half.whole()) {
+        AnyHead::Flat(filter) => AnyHead::Flat(FlatFilter { rest: Some(half.rest()), ..filter }),
+        head @ AnyHead::Native(_) => head,
+    }
 }
 
 fn whole_layers(whole: &Whole) -> Box<dyn Iterator<Item = AnyLayer<'_>> + '_> {
     match whole {
         Whole::Native(chain) => Box::new(chain.layers().map(AnyLayer::Native)),
-        Whole::Flat(flat) => Box::new(flat_layers(flat)),
+        Whole::Flat(flat) => Box::new(flat.layers().iter().map(AnyLayer::Flat)),
     }
-}
-
-fn flat_layers(flat: &Flat) -> impl Iterator<Item = AnyLayer<'_>> {
-    flat.layers().iter().map(AnyLayer::Flat)
 }
 
 impl Draft {
@@ -206,7 +215,7 @@ impl Draft {
         match (self, plan) {
             (Draft::Native(head, layers), NextPlan::Native(plan)) => {
                 source.allows(bytes.saturating_add(64 * plan.size.lines))?;
-                let layer = Layer::new(plan)?;
+                let layer = Layer::new(plan, head.kind)?;
                 layers.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
                 layers.push(layer);
                 Ok(check::check(head, layers).inspect_err(|_| _ = layers.pop())?)
@@ -253,6 +262,18 @@ impl Draft {
             }
             Draft::Flat(filter, layers) => Draft::Flat(*filter, flat::clones(layers)?),
         })
+    }
+
+    fn move_memory(&mut self, from: u64, mover: &mut impl Mover) -> Option<u64> {
+        match self {
+            Draft::Native(_, layers) => {
+                if from == 0 {
+                    moving::move_vec(layers, mover);
+                }
+                moving::move_layers(layers.iter_mut(), from, mover)
+            }
+            Draft::Flat(_, layers) => flat::move_memory(layers, from, mover),
+        }
     }
 
     /// Bytes allocated for the layers.
@@ -413,9 +434,7 @@ impl Filter {
     pub fn record_at(&self, position: u64) -> Result<Option<(u64, Vec<u8>)>, Refused> {
         let (head, changes, rest) = match self {
             Filter::Whole(whole) => (whole_head(whole), whole.changes(), None),
-            Filter::Half(half) => {
-                (AnyHead::Flat(flat_filter(half.flat(), Some(half.rest()))), half.flat().items(), None)
-            }
+            Filter::Half(half) => (half_head(half), half.whole().changes(), None),
             Filter::Partial(partial) => (partial.draft.head(), partial.changes, Some(&**partial)),
         };
         if let Some(partial) = rest {
@@ -452,6 +471,32 @@ impl Filter {
                 Filter::Partial(partial) => size_of::<Partial>() + partial.draft.bytes_behind(),
                 Filter::Half(half) => size_of::<Half>() + half.bytes_behind(),
             }
+    }
+
+    /// Moves the memory of everything, from a place on (see [`moving`]); the place to go on from, if the mover was told to
+    /// stop.
+    pub fn move_memory(&mut self, from: u64, mover: &mut impl Mover) -> Option<u64> {
+        match self {
+            Filter::Whole(Whole::Native(chain)) => chain.move_memory(from, mover),
+            Filter::Whole(Whole::Flat(flat)) => {
+                if from == 0 {
+                    moving::move_box(flat, mover);
+                }
+                flat.move_memory(from, mover)
+            }
+            Filter::Partial(partial) => {
+                if from == 0 {
+                    moving::move_box(partial, mover);
+                }
+                partial.draft.move_memory(from, mover)
+            }
+            Filter::Half(half) => {
+                if from == 0 {
+                    moving::move_box(half, mover);
+                }
+                half.move_memory(from, mover)
+            }
+        }
     }
 
     /// A deep copy. A whole filter gets an id of its own, derived from the old one and the name of the key it goes to,
@@ -500,7 +545,7 @@ impl Filter {
     pub fn flat(&self) -> Option<&Flat> {
         match self {
             Filter::Whole(whole) => whole.flat(),
-            Filter::Half(half) => Some(half.flat()),
+            Filter::Half(half) => half.whole().flat(),
             Filter::Partial(_) => None,
         }
     }
@@ -519,7 +564,7 @@ impl Filter {
         match self {
             Filter::Whole(whole) => whole_layers(whole),
             Filter::Partial(partial) => partial.draft.layers(),
-            Filter::Half(half) => Box::new(flat_layers(half.flat())),
+            Filter::Half(half) => whole_layers(half.whole()),
         }
     }
 
@@ -533,16 +578,25 @@ impl Filter {
         self.any_layers().map(AnyLayer::plan)
     }
 
+    /// Changes of the filter, or the most that a record of it has told of.
+    pub fn changes(&self) -> u64 {
+        match self {
+            Filter::Whole(whole) => whole.changes(),
+            Filter::Partial(partial) => partial.changes,
+            Filter::Half(half) => half.whole().changes(),
+        }
+    }
+
     /// What the filter was asked to be.
     pub fn head(&self) -> Head {
         match self {
             Filter::Whole(whole) => whole.head(),
-            Filter::Half(half) => half.head(),
+            Filter::Half(half) => half.whole().head(),
             Filter::Partial(partial) => match partial.draft {
                 Draft::Native(head, _) => head,
                 Draft::Flat(FlatFilter { rate, capacity, head, .. }, _) => {
                     let expansion = if head.is_non_scaling() { 0 } else { head.growth };
-                    Head { id: record::FLAT_ID, rate, capacity, expansion, key: None }
+                    Head { id: record::FLAT_ID, rate, capacity, expansion, key: None, kind: Kind::Plain }
                 }
             },
         }
@@ -567,11 +621,20 @@ const OTHER_FILTER: Refused = Refused::Order(
 );
 
 const OTHER_FAMILY: Refused = Refused::Bad("its hash family is not the filter's");
+const OTHER_KIND: Refused = Refused::Bad("a counting filter's layers have 4-bit places, and no other's have");
+
+/// Whether a layer of this kind and hash family may be one of the filter's.
+fn fits(head: &Head, kind: Kind, keyed: bool) -> Result<(), Refused> {
+    if keyed != head.key.is_some() {
+        return Err(OTHER_FAMILY);
+    }
+    if kind == head.kind { Ok(()) } else { Err(OTHER_KIND) }
+}
 
 /// What a whole filter makes of a record: only a further layer changes it.
 fn load_into_whole(whole: &mut Whole, iterator: u64, record: Record, source: Source) -> Result<Taken, Refused> {
     let head = whole_head(whole);
-    if let Some((number, plan, family_fits)) = head.layer_of(&record.body) {
+    if let Some((number, plan, fits)) = head.layer_of(&record.body) {
         let number = usize::from(number);
         let position = layer_position(whole_layers(whole).map(AnyLayer::chunks), number);
         if let Source::Client(_) = source {
@@ -585,7 +648,7 @@ fn load_into_whole(whole: &mut Whole, iterator: u64, record: Record, source: Sou
         let (own, count) = (whole_layers(whole).nth(number).map(AnyLayer::plan), whole_layers(whole).count());
         if let Some(own) = own {
             return match source {
-                _ if family_fits && own == plan => Ok(Taken::Unchanged),
+                _ if fits.is_ok() && own == plan => Ok(Taken::Unchanged),
                 Source::Trusted => Ok(Taken::KeptOwnLayer),
                 Source::Client(_) => Err(Refused::Order("the filter has another layer of this number")),
             };
@@ -593,9 +656,7 @@ fn load_into_whole(whole: &mut Whole, iterator: u64, record: Record, source: Sou
         if number != count {
             return Err(Refused::Order("a layer before this one is missing"));
         }
-        if !family_fits {
-            return Err(OTHER_FAMILY);
-        }
+        fits?;
         source.allows(whole.full_bytes_with(plan))?;
         whole.grow(plan)?;
         return Ok(Taken::Changed);
@@ -627,8 +688,8 @@ pub fn next_layer_record(whole: &Whole, plan: NextPlan) -> Result<(u64, Vec<u8>)
     let chunks: Vec<u32> = whole_layers(whole).map(AnyLayer::chunks).collect();
     let number = chunks.len();
     let position = layer_position(chunks.into_iter(), number);
-    // At most 1,100 layers: the number fits.
-    Ok((position + 1, whole_head(whole).write_layer(whole.changes(), number as u16, plan)?))
+    let number = u16::try_from(number).map_err(|_| Error::TooManyLayers)?;
+    Ok((position + 1, whole_head(whole).write_layer(whole.changes(), number, plan)?))
 }
 
 /// The record at `position`, of which `END` is not one; the newest layer's chunks end at `newest_to`.
@@ -725,6 +786,13 @@ impl Partial {
             }
             return Err(Refused::Order("another dump of this filter is being loaded: delete the key to begin again"));
         }
+        let is_counting = matches!(head, AnyHead::Native(head) if head.kind == Kind::Counting);
+        if is_counting && record.changes != self.changes {
+            return Err(Refused::Order(
+                "the counting filter was added to or deleted from while it was dumped: dump a copy of it (COPY key tmp, \
+                 then BF.SCANDUMP tmp), and delete the key here to begin again",
+            ));
+        }
         if record.changes < self.changes {
             return Err(Refused::Order(
                 "the record is older than the ones before it: it was dumped from an older copy, or a replica that lags",
@@ -742,8 +810,11 @@ impl Partial {
                 return Ok((Taken::Changed, Some(self.draft.finish(items, record.changes)?)));
             }
             _ => match head.layer_of(&record.body) {
-                Some((number, plan, true)) => self.take_layer(number.into(), plan, source)?,
-                _ => return Err(OTHER_FAMILY),
+                Some((number, plan, fits)) => {
+                    fits?;
+                    self.take_layer(number.into(), plan, source)?
+                }
+                None => return Err(OUT_OF_ORDER),
             },
         };
         let taken = if record.changes > self.changes { Taken::Changed } else { taken };
@@ -774,7 +845,7 @@ impl Partial {
         }
         let bytes = self.draft.newest().map_or(0, AnyLayer::bytes);
         let Some(layer) = self.draft.newest_mut() else { return Err(OUT_OF_ORDER) };
-        bits.check(bytes)?;
+        bits.check(bytes, layer.geometry().kind())?;
         if bits.from == self.next_chunk {
             bits.write_to(bytes, layer)?;
             self.next_chunk = bits.to;

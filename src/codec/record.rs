@@ -11,10 +11,11 @@
 //! −8  sum      u64 XXH3-64, seed 0, of all bytes before it
 //! ```
 //!
-//! What is not described is refused; what is described and not yet implemented (counting filters) is refused too, by name.
+//! What is not described is refused.
 
 use std::fmt;
 
+use bitvec::field::BitField;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::bloom::chain::Head;
@@ -22,7 +23,7 @@ use crate::bloom::check::{check_capacity, check_head, check_rate};
 use crate::bloom::chunks::{places, places_mut};
 use crate::bloom::error::Error;
 use crate::bloom::flat::{FlatHead, FlatPlan};
-use crate::bloom::geometry::Line;
+use crate::bloom::geometry::{Kind, Line};
 use crate::bloom::hash::Key;
 use crate::bloom::layer::{Layer, Plan};
 use crate::bloom::sizing::Size;
@@ -48,7 +49,6 @@ const FLAG_KEYED: u32 = 4;
 const FLAG_FOREIGN: u32 = 8;
 const FLAG_FOREIGN_PART: u32 = 16;
 
-const LAYOUT_ONE_BIT: u8 = 1;
 const FAMILY_MURMUR3: u8 = 1;
 const FAMILY_SIPHASH: u8 = 2;
 /// RedisBloom's: one array of bits, and its two hash families.
@@ -113,12 +113,14 @@ pub enum Body<'a> {
     Filter(Head),
     /// As [`Body::Filter`], of a filter in RedisBloom's layout.
     FlatFilter(FlatFilter),
-    /// A layer: its position from the oldest (0), its plan, and whether its hash family is the keyed one.
+    /// A layer: its position from the oldest (0), its plan, its kind, and whether its hash family is the keyed one.
     Layer {
         /// Position from the oldest, 0.
         number: u16,
         /// What the layer is to be.
         plan: Plan,
+        /// What its places are.
+        kind: Kind,
         /// Whether its hash family is the keyed one.
         keyed: bool,
     },
@@ -255,10 +257,9 @@ pub fn read<'a>(bytes: &mut &'a [u8]) -> Result<Record<'a>, Refused> {
     if reserved != 0 {
         return Err(Refused::Bad("a reserved byte is not 0"));
     }
-    let (fixed, body) = covered.split_at(BODY_AT);
-    let mut fixed = &fixed[16..];
-    let id = *take::<8>(&mut fixed)?;
-    let changes = u64_of(&mut fixed)?;
+    let id = *take::<8>(&mut head)?;
+    let changes = u64_of(&mut head)?;
+    let (_, body) = covered.split_at(BODY_AT);
     let body = match kind {
         KIND_FILTER => read_filter(id, body)?,
         KIND_LAYER => read_layer(body)?,
@@ -280,13 +281,9 @@ fn read_filter<'a>(id: [u8; 8], mut body: &[u8]) -> Result<Body<'a>, Refused> {
     let expansion = u32_of(&mut body)?;
     let rate = f64_of(&mut body)?;
     let capacity = u64_of(&mut body)?;
-    if flags & FLAG_COUNTING != 0 {
-        return Err(Refused::Unknown("counting filters (flag 2)".to_owned()));
-    }
     let foreign = flags & FLAG_FOREIGN != 0;
-    let known =
-        if foreign { FLAG_NON_SCALING | FLAG_FOREIGN | FLAG_FOREIGN_PART } else { FLAG_NON_SCALING | FLAG_KEYED };
-    if flags & !known != 0 {
+    let own = if foreign { FLAG_FOREIGN | FLAG_FOREIGN_PART } else { FLAG_COUNTING | FLAG_KEYED };
+    if flags & !(FLAG_NON_SCALING | own) != 0 {
         return Err(Refused::Unknown(format!("filters with flags {flags:#x}")));
     }
     if (flags & FLAG_NON_SCALING != 0) != (expansion == 0) {
@@ -306,8 +303,9 @@ fn read_filter<'a>(id: [u8; 8], mut body: &[u8]) -> Result<Body<'a>, Refused> {
         return Ok(Body::FlatFilter(FlatFilter { rate, capacity, head, rest }));
     }
     let key: Option<Key> = if flags & FLAG_KEYED != 0 { Some(*take(&mut body)?) } else { None };
+    let kind = if flags & FLAG_COUNTING != 0 { Kind::Counting } else { Kind::Plain };
     nothing_left(body)?;
-    let head = Head { id, rate, capacity, expansion, key };
+    let head = Head { id, rate, capacity, expansion, key, kind };
     check_head(&head)?;
     Ok(Body::Filter(head))
 }
@@ -327,16 +325,17 @@ fn read_layer<'a>(mut body: &[u8]) -> Result<Body<'a>, Refused> {
     let lines = u64_of(&mut body)?;
     let capacity = u64_of(&mut body)?;
     let rate = f64_of(&mut body)?;
-    let flat = match layout {
-        LAYOUT_ONE_BIT => false,
-        LAYOUT_FLAT => true,
-        2 => return Err(Refused::Unknown("layers of layout 2 (4-bit places)".to_owned())),
+    let flat = layout == LAYOUT_FLAT;
+    let kind = match layout {
+        1 | LAYOUT_FLAT => Kind::Plain,
+        2 => Kind::Counting,
         _ => return Err(Refused::Unknown(format!("layers of layout {layout}"))),
     };
-    match width {
-        1 => {}
-        4 => return Err(Refused::Unknown("layers of width 4 (counting filters)".to_owned())),
-        _ => return Err(Refused::Unknown(format!("layers of width {width}"))),
+    if ![Kind::Plain, Kind::Counting].iter().any(|kind| kind.width() == width) {
+        return Err(Refused::Unknown(format!("layers of width {width}")));
+    }
+    if kind.width() != width {
+        return Err(Refused::Bad("its layout and width do not fit together"));
     }
     if flat {
         let wide = match family {
@@ -364,8 +363,8 @@ fn read_layer<'a>(mut body: &[u8]) -> Result<Body<'a>, Refused> {
     let bits = u8::try_from(bits).map_err(|_| Error::Malformed("a layer has at most 64 bits an item"))?;
     let plan = Plan { capacity, rate, size: Size { lines, bits, spread } };
     // Here already, so that nobody reckons with numbers out of their ranges.
-    plan.geometry()?;
-    Ok(Body::Layer { number, plan, keyed })
+    plan.geometry(kind)?;
+    Ok(Body::Layer { number, plan, kind, keyed })
 }
 
 fn read_bits(mut body: &[u8]) -> Result<Bits<'_>, Refused> {
@@ -393,8 +392,22 @@ fn read_end(mut body: &[u8]) -> Result<Counts<'_>, Refused> {
 enum Content<'a> {
     /// As many bytes as the chunk has.
     Raw(&'a [u8]),
-    /// Positions of the bits that are set, ascending.
-    Positions(&'a [[u8; 2]]),
+    /// Positions of the places that are not 0, ascending, and their values: none in a plain layer, whose places are 1 then,
+    /// and two a byte in a counting one.
+    Places(Kind, &'a [[u8; 2]], &'a [u8]),
+}
+
+/// Bytes of `count` places as positions and values.
+fn places_bytes(kind: Kind, count: usize) -> usize {
+    match kind {
+        Kind::Plain => 2 * count,
+        Kind::Counting => 2 * count + count.div_ceil(2),
+    }
+}
+
+/// The `i`-th of two values a byte.
+fn value_of(values: &[u8], i: usize) -> u8 {
+    values.get(i / 2).map_or(0, |byte| byte >> (i % 2 * 4) & 15)
 }
 
 impl<'a> Bits<'a> {
@@ -402,7 +415,7 @@ impl<'a> Bits<'a> {
     /// bytes.
     fn each_chunk(
         &self,
-        bytes: u64,
+        (bytes, kind): (u64, Kind),
         mut each: impl FnMut(u32, Content<'a>) -> Result<(), Refused>,
     ) -> Result<(), Refused> {
         if u64::from(self.to) > bytes.div_ceil(CHUNK_BYTES) {
@@ -425,27 +438,33 @@ impl<'a> Bits<'a> {
                 }
                 Content::Raw(bytes)
             } else {
-                let bytes = rest.split_off(..usize::from(count) * 2).ok_or(Refused::Bad("a chunk is cut short"))?;
-                let positions = bytes.as_chunks::<2>().0;
+                let count = usize::from(count);
+                let places = rest.split_off(..places_bytes(kind, count)).ok_or(Refused::Bad("a chunk is cut short"))?;
+                let (positions, values) = places.split_at(2 * count);
+                let positions = positions.as_chunks::<2>().0;
                 let ascending = positions.is_sorted_by(|a, b| u16::from_le_bytes(*a) < u16::from_le_bytes(*b));
-                let places = length * 8;
+                let places = length * 8 / usize::from(kind.width());
                 let inside = positions.last().is_some_and(|last| usize::from(u16::from_le_bytes(*last)) < places);
                 if !ascending || !inside {
                     return Err(Refused::Bad("a chunk's positions are none, not ascending or outside of it"));
                 }
-                Content::Positions(positions)
+                // Each is 1 to 15, and what is left over of the last byte is 0.
+                if kind == Kind::Counting && (0..2 * values.len()).any(|i| (value_of(values, i) > 0) != (i < count)) {
+                    return Err(Refused::Bad("a value of a chunk is 0, or there is one more than positions"));
+                }
+                Content::Places(kind, positions, values)
             };
             each(index, content)?;
         }
         nothing_left(rest)
     }
 
-    /// Checks everything against the layer it is for, which has so many bytes.
+    /// Checks everything against the layer it is for, which has so many bytes and is of this kind.
     ///
     /// # Errors
     /// [`Refused::Bad`].
-    pub fn check(&self, bytes: u64) -> Result<(), Refused> {
-        self.each_chunk(bytes, |_, _| Ok(()))
+    pub fn check(&self, bytes: u64, kind: Kind) -> Result<(), Refused> {
+        self.each_chunk((bytes, kind), |_, _| Ok(()))
     }
 
     /// Writes the chunks into the layer of so many bytes, which has nothing in this range yet.
@@ -453,7 +472,7 @@ impl<'a> Bits<'a> {
     /// # Errors
     /// As [`Bits::check`], and [`Error::OutOfMemory`].
     pub fn write_to(&self, bytes: u64, layer: &mut Layer) -> Result<(), Refused> {
-        self.each_chunk(bytes, |index, content| {
+        self.each_chunk((bytes, layer.geometry().kind()), |index, content| {
             content.write(layer.make_chunk(index)?);
             Ok(())
         })
@@ -467,15 +486,15 @@ impl<'a> Bits<'a> {
         let mut buffer = [[0; 8]; 64];
         let mut equal = true;
         let mut stored = holding_bits(layer, self.from, self.to);
-        self.each_chunk(bytes, |index, content| {
+        self.each_chunk((bytes, layer.geometry().kind()), |index, content| {
             equal = equal
-                && stored.next().is_some_and(|(at, lines)| {
-                    let read = &mut buffer[..lines.len()];
-                    at == index && {
+                && stored.next().is_some_and(|(at, lines)| match buffer.get_mut(..lines.len()) {
+                    Some(read) if at == index => {
                         read.fill([0; 8]);
                         content.write(read);
                         read == lines
                     }
+                    _ => false,
                 });
             Ok(())
         })?;
@@ -488,12 +507,16 @@ impl Content<'_> {
     fn write(&self, chunk: &mut [Line]) {
         match self {
             Content::Raw(bytes) => write_bytes(chunk.as_flattened_mut(), bytes),
-            Content::Positions(positions) => {
+            Content::Places(kind, positions, values) => {
                 chunk.fill([0; 8]);
-                let bits = places_mut(chunk);
-                for position in *positions {
-                    if let Some(mut bit) = bits.get_mut(usize::from(u16::from_le_bytes(*position))) {
-                        *bit = true;
+                let (bits, width) = (places_mut(chunk), usize::from(kind.width()));
+                for (i, position) in positions.iter().enumerate() {
+                    let at = usize::from(u16::from_le_bytes(*position)) * width;
+                    if let Some(place) = bits.get_mut(at..at + width) {
+                        match kind {
+                            Kind::Plain => place.fill(true),
+                            Kind::Counting => place.store_le(value_of(values, i)),
+                        }
                     }
                 }
             }
@@ -510,9 +533,7 @@ pub fn chunk_length(bytes: u64, chunk: u32) -> usize {
 /// Makes words, from the first on, hold these bytes; what a last word has beyond them becomes 0.
 pub fn write_bytes(words: &mut [u64], bytes: &[u8]) {
     let (whole, rest) = bytes.as_chunks::<8>();
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    let last = (!rest.is_empty()).then_some(last);
+    let last = (!rest.is_empty()).then(|| std::array::from_fn(|i| rest.get(i).copied().unwrap_or(0)));
     for (word, bytes) in words.iter_mut().zip(whole.iter().copied().chain(last)) {
         *word = u64::from_le_bytes(bytes);
     }
@@ -525,6 +546,19 @@ pub fn holding_bits(layer: &Layer, from: u32, to: u32) -> impl Iterator<Item = (
         .take_while(move |&index| index < to)
         .filter_map(|index| Some((index, layer.chunk(index)?)))
         .filter(|(_, lines)| lines.as_flattened().iter().any(|&word| word != 0))
+}
+
+/// The places of a chunk that are not 0, ascending, each with its value.
+fn occupied(kind: Kind, lines: &[Line]) -> impl Iterator<Item = (usize, u8)> + '_ {
+    let (bits, width) = (places(lines), usize::from(kind.width()));
+    let mut next = 0;
+    bits.iter_ones().map(move |bit| bit / width).filter_map(move |place| {
+        // A counter has up to four bits that are set.
+        let first = place >= next;
+        next = place + 1;
+        let value = bits.get(place * width..(place + 1) * width).filter(|_| first)?;
+        Some((place, value.load_le()))
+    })
 }
 
 /// A record being written.
@@ -550,10 +584,12 @@ impl Writer {
     }
 
     /// Fills in the length and appends the checksum.
+    #[expect(clippy::cast_possible_truncation, reason = "at most MAX_RECORD: the callers bound what they write")]
     fn finish(mut self) -> Vec<u8> {
-        // At most MAX_RECORD: what is written is bounded by the callers.
         let length = (self.0.len() + SUM) as u32;
-        self.0[12..16].copy_from_slice(&length.to_le_bytes());
+        for (byte, value) in self.0.iter_mut().skip(12).zip(length.to_le_bytes()) {
+            *byte = value;
+        }
         let sum = xxh3_64(&self.0);
         self.0.extend(sum.to_le_bytes());
         self.0
@@ -566,9 +602,10 @@ impl Writer {
 /// [`Error::OutOfMemory`], as all writers here.
 pub fn write_filter(head: &Head, changes: u64) -> Result<Vec<u8>, Refused> {
     let mut record = Writer::new(KIND_FILTER, head.id, changes, 24 + 16)?;
-    let scaling = if head.expansion == 0 { FLAG_NON_SCALING } else { 0 };
+    let non_scaling = if head.expansion == 0 { FLAG_NON_SCALING } else { 0 };
     let keyed = if head.key.is_some() { FLAG_KEYED } else { 0 };
-    record.put((scaling | keyed).to_le_bytes()).put(head.expansion.to_le_bytes());
+    let counting = if head.kind == Kind::Counting { FLAG_COUNTING } else { 0 };
+    record.put((non_scaling | counting | keyed).to_le_bytes()).put(head.expansion.to_le_bytes());
     record.put(head.rate.to_le_bytes()).put(head.capacity.to_le_bytes());
     if let Some(key) = head.key {
         record.put(key);
@@ -583,7 +620,7 @@ pub fn write_filter(head: &Head, changes: u64) -> Result<Vec<u8>, Refused> {
 pub fn write_layer(head: &Head, changes: u64, number: u16, plan: Plan) -> Result<Vec<u8>, Refused> {
     let mut record = Writer::new(KIND_LAYER, head.id, changes, 32)?;
     let family = if head.key.is_some() { FAMILY_SIPHASH } else { FAMILY_MURMUR3 };
-    record.put(number.to_le_bytes()).put([LAYOUT_ONE_BIT, family, 1, plan.size.spread]);
+    record.put(number.to_le_bytes()).put([head.kind.layout(), family, head.kind.width(), plan.size.spread]);
     record.put(u16::from(plan.size.bits).to_le_bytes()).put(plan.size.lines.to_le_bytes());
     record.put(plan.capacity.to_le_bytes()).put(plan.rate.to_le_bytes());
     Ok(record.finish())
@@ -616,8 +653,8 @@ pub fn write_flat_layer(head: FlatHead, changes: u64, number: u16, plan: FlatPla
     let mut record = Writer::new(KIND_LAYER, FLAT_ID, changes, 64)?;
     let family = if head.is_wide() { FAMILY_MURMUR64A } else { FAMILY_MURMUR2 };
     record.put(number.to_le_bytes()).put([LAYOUT_FLAT, family, 1, 0]);
-    // At most 1,100 hashes.
-    record.put((plan.hashes as u16).to_le_bytes()).put([0; 8]);
+    let hashes = u16::try_from(plan.hashes).map_err(|_| Error::TooLarge)?;
+    record.put(hashes.to_le_bytes()).put([0; 8]);
     record.put(plan.capacity.to_le_bytes()).put(plan.rate.to_le_bytes());
     record.put(plan.bytes.to_le_bytes()).put(plan.bits.to_le_bytes()).put(plan.bits_per_item.to_le_bytes());
     record.put([plan.log2, 0, 0, 0, 0, 0, 0, 0]);
@@ -631,6 +668,7 @@ pub const FLAT_ID: [u8; 8] = [0; 8];
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
+#[expect(clippy::cast_possible_truncation, reason = "a chunk has 32,768 places: their number and positions fit")]
 pub fn write_bits(
     id: [u8; 8],
     changes: u64,
@@ -643,10 +681,12 @@ pub fn write_bits(
     const FIXED: usize = 16;
     /// Index and number of positions.
     const CHUNK_FIXED: usize = 6;
-    // How many bits a chunk holds, and its bytes as their positions or raw, whichever is shorter.
+    let kind = layer.geometry().kind();
+    // How many places of a chunk are not 0, and its bytes as positions or raw, whichever is shorter.
     let content = |index: u32, lines: &[Line]| {
-        let count = places(lines).count_ones();
-        (count, (count * 2).min(chunk_length(bytes, index)))
+        let words = lines.as_flattened().iter();
+        let count = words.map(|&word| kind.occupied(word).count_ones() as usize).sum();
+        (count, places_bytes(kind, count).min(chunk_length(bytes, index)))
     };
 
     // Measured first, so that the record is reserved at its true size: most are far below 1 MiB.
@@ -667,13 +707,19 @@ pub fn write_bits(
     record.put(from.to_le_bytes()).put(end.to_le_bytes()).put(present.to_le_bytes());
     for (index, lines) in holding_bits(layer, from, end) {
         record.put(index.to_le_bytes());
-        let (count, _) = content(index, lines);
+        let (count, size) = content(index, lines);
         let length = chunk_length(bytes, index);
-        if count * 2 < length {
-            // A chunk has 32,768 places: both numbers fit.
+        if size < length {
+            // A chunk has 32,768 places at most: both numbers fit.
             record.put((count as u16).to_le_bytes());
-            for position in places(lines).iter_ones() {
+            for (position, _) in occupied(kind, lines) {
                 record.put((position as u16).to_le_bytes());
+            }
+            if kind == Kind::Counting {
+                let mut values = occupied(kind, lines).map(|(_, value)| value);
+                while let Some(low) = values.next() {
+                    record.put([low | values.next().unwrap_or(0) << 4]);
+                }
             }
         } else {
             record.put(RAW.to_le_bytes());
@@ -687,11 +733,11 @@ pub fn write_bits(
 /// The end record: items of each layer, oldest first.
 ///
 /// # Errors
-/// [`Error::OutOfMemory`].
+/// [`Error::OutOfMemory`], [`Error::TooManyLayers`].
 pub fn write_end(id: [u8; 8], changes: u64, items: &[u64]) -> Result<Vec<u8>, Refused> {
     let mut record = Writer::new(KIND_END, id, changes, 8 + 8 * items.len())?;
-    // At most 1,100 layers.
-    record.put((items.len() as u16).to_le_bytes()).put([0; 6]);
+    let layers = u16::try_from(items.len()).map_err(|_| Error::TooManyLayers)?;
+    record.put(layers.to_le_bytes()).put([0; 6]);
     for count in items {
         record.put(count.to_le_bytes());
     }

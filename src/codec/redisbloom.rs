@@ -20,13 +20,13 @@
 
 use super::filter::{Source, Taken};
 use super::record::{Refused, Rest, write_bytes};
-use crate::bloom::chain::Head;
 use crate::bloom::error::Error;
-use crate::bloom::flat::{Flat, FlatHead, FlatLayer, FlatPlan, MAX_FLAT_LAYERS, USUAL_GROWTH};
+use crate::bloom::flat::{Flat, FlatHead, FlatLayer, FlatPlan, MAX_FLAT_LAYERS, USUAL_GROWTH, bits_for};
+use crate::bloom::moving::Mover;
 use crate::bloom::whole::Whole;
 
 /// The version of the RDB value that is written, and the highest that is read.
-pub const ENCODING: u64 = 4;
+pub const ENCODING: u8 = 4;
 /// The versions from which on a value states these.
 const WITH_BITS: u64 = 1;
 const WITH_OPTIONS: u64 = 2;
@@ -35,7 +35,8 @@ const WITH_GROWTH: u64 = 4;
 /// The longest piece of a dump that is given at once.
 const MAX_PIECE: u64 = 1 << 20;
 /// Bytes of a full chunk.
-const CHUNK: u64 = 4096;
+const CHUNK_LEN: usize = 4096;
+const CHUNK: u64 = CHUNK_LEN as u64;
 
 /// Where the fields of an RDB value come from, one after the other.
 pub trait Fields {
@@ -73,7 +74,7 @@ pub trait Saver {
 /// # Errors
 /// [`Refused`].
 pub fn read(version: u64, fields: &mut impl Fields) -> Result<Flat, Refused> {
-    if version > ENCODING {
+    if version > ENCODING.into() {
         return Err(Refused::Unknown(format!("filters of RedisBloom's of version {version}")));
     }
     let items = fields.unsigned()?;
@@ -92,7 +93,7 @@ pub fn read(version: u64, fields: &mut impl Fields) -> Result<Flat, Refused> {
             (fields.unsigned()?, narrow(fields.unsigned()?)?)
         } else {
             // Rounded down, as it was when it was made.
-            ((capacity as f64 * bits_per_item) as u64, 0)
+            (bits_for(capacity, bits_per_item), 0)
         };
         let log2 = u8::try_from(log2).map_err(|_| OUT_OF_RANGE)?;
         let array = fields.bytes()?;
@@ -150,8 +151,8 @@ pub fn header(flat: &Flat) -> Result<Vec<u8>, Error> {
     bytes.try_reserve_exact(HEADER + LAYER * flat.layers().len()).map_err(|_| Error::OutOfMemory)?;
     let head = flat.flat_head();
     bytes.extend(head.items.to_le_bytes());
-    // At most 1,100.
-    bytes.extend((flat.layers().len() as u32).to_le_bytes());
+    let layers = u32::try_from(flat.layers().len()).map_err(|_| Error::TooManyLayers)?;
+    bytes.extend(layers.to_le_bytes());
     bytes.extend(head.options.to_le_bytes());
     bytes.extend(head.growth.to_le_bytes());
     for layer in flat.layers() {
@@ -262,18 +263,12 @@ impl Half {
     }
 
     /// The filter, as far as it is there.
-    pub fn flat(&self) -> &Flat {
-        match &self.whole {
-            Whole::Flat(flat) => flat,
-            Whole::Native(_) => unreachable!("made as Whole::Flat alone"),
-        }
+    pub fn whole(&self) -> &Whole {
+        &self.whole
     }
 
-    fn flat_mut(&mut self) -> &mut Flat {
-        match &mut self.whole {
-            Whole::Flat(flat) => flat,
-            Whole::Native(_) => unreachable!("made as Whole::Flat alone"),
-        }
+    fn layers(&self) -> &[FlatLayer] {
+        self.whole.flat().map_or(&[], Flat::layers)
     }
 
     /// The filter, for what a primary or an AOF has added to it.
@@ -286,10 +281,15 @@ impl Half {
         self.whole.bytes_behind()
     }
 
+    /// Moves the memory of everything but its own fields, from a place on (see `bloom::moving`).
+    pub fn move_memory(&mut self, from: u64, mover: &mut impl Mover) -> Option<u64> {
+        self.whole.flat_mut()?.move_memory(from, mover)
+    }
+
     /// What is still to come.
     pub fn rest(&self) -> Rest {
-        // At most 1,100 layers.
-        Rest { next: self.next, later: self.flat().layers().len().saturating_sub(self.dumped) as u16 }
+        let later = self.layers().len().saturating_sub(self.dumped);
+        Rest { next: self.next, later: u16::try_from(later).unwrap_or(u16::MAX) }
     }
 
     /// Moves the filter out, once all of it is there.
@@ -302,17 +302,13 @@ impl Half {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn try_clone(&self) -> Result<Half, Error> {
-        Ok(Half { whole: Whole::Flat(Box::new(self.flat().try_clone()?)), ..*self })
-    }
-
-    /// What it was asked to be.
-    pub fn head(&self) -> Head {
-        self.flat().head()
+        let flat = self.whole.flat().map(Flat::try_clone).transpose()?.unwrap_or_default();
+        Ok(Half { whole: Whole::Flat(Box::new(flat)), ..*self })
     }
 
     /// The offset after the last byte of the dump.
     fn end(&self) -> u64 {
-        self.flat().layers().iter().take(self.dumped).map(|layer| layer.plan().bytes).sum()
+        self.layers().iter().take(self.dumped).map(|layer| layer.plan().bytes).sum()
     }
 
     /// Takes a piece of the dump; whether it was the last one.
@@ -324,10 +320,10 @@ impl Half {
         let next = self.next;
         if from != next && matches!(source, Source::Client(_)) {
             // What a client sends again that did not see our answer.
-            let same = to <= next && holds(self.flat().layers(), from, piece)?;
+            let same = to <= next && holds(self.layers(), from, piece)?;
             return if same { Ok((Taken::Unchanged, false)) } else { Err(OUT_OF_ORDER) };
         }
-        merge(self.flat_mut().layers_mut(), from, piece)?;
+        merge(self.whole.flat_mut().map_or(&mut [], Flat::layers_mut), from, piece)?;
         // RedisBloom takes pieces in any order; what it was sent and sent on counts as told in order.
         self.next = next.max(to);
         Ok((Taken::Changed, to == self.end()))
@@ -424,6 +420,7 @@ fn merge(layers: &mut [FlatLayer], from: u64, piece: &[u8]) -> Result<(), Error>
 }
 
 /// The parts of a range of bytes by chunk: chunk, offset in it, range in the bytes.
+#[expect(clippy::cast_possible_truncation, reason = "what lies in memory fits a usize, a chunk's number a u32")]
 fn by_chunk(from: u64, length: u64) -> impl Iterator<Item = (u32, usize, std::ops::Range<usize>)> {
     let (mut at, end) = (from, from + length);
     std::iter::from_fn(move || {
@@ -431,18 +428,22 @@ fn by_chunk(from: u64, length: u64) -> impl Iterator<Item = (u32, usize, std::op
             return None;
         }
         let to = (at / CHUNK * CHUNK + CHUNK).min(end);
-        // What lies in memory fits a usize, a chunk's number a u32.
         let part = ((at / CHUNK) as u32, (at % CHUNK) as usize, (at - from) as usize..(to - from) as usize);
         at = to;
         Some(part)
     })
 }
 
+/// A range of bytes that lies within them.
+fn part_of<'a>(bytes: &'a [u8], part: &std::ops::Range<usize>) -> &'a [u8] {
+    bytes.get(part.clone()).unwrap_or_default()
+}
+
 /// Sets the bits of some bytes, which lie at an offset of the layer's array. Chunks are made first, so that nothing has
 /// changed if memory ends.
 fn merge_into(layer: &mut FlatLayer, offset: u64, bytes: &[u8]) -> Result<(), Error> {
     let cells = layer.cells_mut();
-    let holding = |part: &std::ops::Range<usize>| bytes[part.clone()].iter().any(|&byte| byte != 0);
+    let holding = |part: &std::ops::Range<usize>| part_of(bytes, part).iter().any(|&byte| byte != 0);
     for (chunk, _, part) in by_chunk(offset, bytes.len() as u64) {
         if holding(&part) {
             cells.make_chunk(chunk)?;
@@ -453,9 +454,11 @@ fn merge_into(layer: &mut FlatLayer, offset: u64, bytes: &[u8]) -> Result<(), Er
             continue;
         }
         // The bytes at their place in words of zeros, which are then laid over the chunk.
-        let mut shifted = [0; CHUNK as usize];
-        shifted[at..at + part.len()].copy_from_slice(&bytes[part]);
-        let mut words = [0; CHUNK as usize / 8];
+        let mut shifted = [0; CHUNK_LEN];
+        for (to, from) in shifted.iter_mut().skip(at).zip(part_of(bytes, &part)) {
+            *to = *from;
+        }
+        let mut words = [0; CHUNK_LEN / 8];
         write_bytes(&mut words, &shifted);
         for (own, word) in cells.make_chunk(chunk)?.as_flattened_mut().iter_mut().zip(words) {
             *own |= word;
@@ -472,12 +475,14 @@ fn copied(layer: &FlatLayer, offset: u64, length: u64) -> Result<Vec<u8>, Error>
     bytes.resize(length, 0);
     for (chunk, at, part) in by_chunk(offset, length as u64) {
         if let Some(lines) = layer.cells().chunk(chunk) {
-            let mut own = [[0; 8]; CHUNK as usize / 8];
+            let mut own = [[0; 8]; CHUNK_LEN / 8];
             for (own, word) in own.iter_mut().zip(lines.as_flattened()) {
                 *own = word.to_le_bytes();
             }
-            let length = part.len();
-            bytes[part].copy_from_slice(&own.as_flattened()[at..at + length]);
+            let own = own.as_flattened().get(at..).unwrap_or_default();
+            for (to, from) in bytes.get_mut(part).unwrap_or_default().iter_mut().zip(own) {
+                *to = *from;
+            }
         }
     }
     Ok(bytes)

@@ -10,12 +10,15 @@ use super::{keys, limits};
 use crate::bloom;
 use crate::bloom::chain::{Chain, Head, Room, Stop};
 use crate::bloom::flat::Flat;
+use crate::bloom::geometry::Kind;
+use crate::bloom::hash::Choice;
 use crate::bloom::layer::GROUP;
 use crate::bloom::whole::Whole;
 use crate::codec::filter::{Filter, next_layer_record};
 use crate::config;
 use crate::host::ctx::random_bytes;
 use crate::host::key::KeyMut;
+use crate::host::load::Arg;
 use crate::host::{Ctx, Str};
 use crate::{keytype, metrics};
 
@@ -53,7 +56,7 @@ pub fn make(ctx: Ctx<'_>, name: Str<'_>, head: Head) -> Result<Box<Filter>, Erro
 struct Adding<'a> {
     ctx: Ctx<'a>,
     name: Str<'a>,
-    /// Items that were new, and that nobody was told of yet.
+    /// Items that were new (in a counting filter all, since each add counts), and that nobody was told of yet.
     untold: Vec<Str<'a>>,
     changed: bool,
     /// A growth that was refused stays so for the rest of the command: asking again costs more than the adds.
@@ -149,15 +152,26 @@ impl<'a> Adding<'a> {
     }
 }
 
+/// The option HASH of the commands that make a filter.
+pub const HASH: Arg = Arg {
+    token: Some(c"HASH"),
+    ..Arg::one_of(c"hash", &[Arg::word(c"murmur3", c"murmur3"), Arg::word(c"siphash", c"siphash")])
+};
+
 /// What a filter is made as: as the options say, and where they say nothing, as configured.
 pub fn head_of(options: &Options) -> Head {
     let defaults = config::values();
+    let key = match options.hash.unwrap_or(defaults.hash) {
+        Choice::Murmur3 => None,
+        Choice::SipHash => Some(random_bytes()),
+    };
     Head {
         id: random_bytes(),
         rate: options.error_rate.unwrap_or(defaults.error_rate),
         capacity: options.capacity.unwrap_or(defaults.capacity),
         expansion: options.expansion.unwrap_or(defaults.expansion),
-        key: None,
+        key,
+        kind: options.kind,
     }
 }
 
@@ -176,7 +190,7 @@ pub fn add_one<'a>(ctx: Ctx<'a>, name: Str<'a>, item: Str<'a>) -> Result<(), Err
                 Err(stop) => room = adding.make_room(whole, stop)?,
             }
         };
-        if new {
+        if new || whole.kind() == Kind::Counting {
             adding.changed = true;
             ctx.replicate_verbatim();
         }
@@ -200,26 +214,27 @@ pub fn add_many<'a>(
         // One more than the items: the key's name is put before them.
         adding.untold.try_reserve_exact(items.len() + 1).map_err(|_| bloom::error::Error::OutOfMemory)?;
         ctx.reply_array(items.len());
+        let every_add_counts = whole.kind() == Kind::Counting;
         let mut room = Room::Kept;
         let mut rest = items;
         while !rest.is_empty() {
-            let group = &rest[..rest.len().min(GROUP)];
-            let added = whole.add_group(&keys::bytes_of(group)[..group.len()], room);
+            let group = rest.get(..GROUP).unwrap_or(rest);
+            let added = whole.add_group(keys::bytes_of(group).get(..group.len()).unwrap_or_default(), room);
             for (i, item) in group.iter().take(added.done).enumerate() {
                 let new = added.new >> i & 1 == 1;
                 ctx.reply_bool(new);
-                if new {
+                if new || every_add_counts {
+                    adding.changed = true;
                     adding.untold.push(*item);
                 }
             }
-            adding.changed |= added.new != 0;
-            rest = &rest[added.done..];
+            rest = rest.get(added.done..).unwrap_or_default();
             if let Some(stop) = added.stop {
                 match adding.make_room(whole, stop) {
                     Ok(more) => room = more,
                     Err(error) => {
                         ctx.reply_error(error);
-                        rest = &rest[1..];
+                        rest = rest.get(1..).unwrap_or_default();
                     }
                 }
             }

@@ -11,6 +11,8 @@
 
 use super::errors::{ArgError, Error};
 use crate::bloom::chain::MAX_EXPANSION;
+use crate::bloom::geometry::Kind;
+use crate::bloom::hash;
 
 /// The rates of false positives that a filter may be made for, from the least to below 1.
 pub const LEAST_ERROR_RATE: f64 = 1e-12;
@@ -34,6 +36,12 @@ pub fn expansion(text: &[u8]) -> Result<u32, ArgError> {
     factor.filter(|&factor| factor <= MAX_EXPANSION).ok_or(ArgError::Expansion)
 }
 
+/// A hash family, by its name in any case.
+pub fn hash(text: &[u8]) -> Result<hash::Choice, ArgError> {
+    let named = |choice: &hash::Choice| text.eq_ignore_ascii_case(choice.name().as_bytes());
+    hash::Choice::ALL.into_iter().find(named).ok_or(ArgError::Hash)
+}
+
 /// An iterator of a dump: from 0 on; which one is right the filter knows.
 pub fn iterator(text: &[u8]) -> Result<u64, Error> {
     whole(text).ok_or(Error::Iterator)
@@ -48,10 +56,14 @@ pub enum Word {
     Error,
     /// `EXPANSION n`
     Expansion,
+    /// `HASH murmur3|siphash`
+    Hash,
     /// `NOCREATE`
     NoCreate,
     /// `NONSCALING`
     NonScaling,
+    /// `COUNTING`
+    Counting,
     /// `ITEMS item …`: the last one, all after it is items.
     Items,
 }
@@ -63,19 +75,29 @@ impl Word {
             Self::Capacity => "CAPACITY",
             Self::Error => "ERROR",
             Self::Expansion => "EXPANSION",
+            Self::Hash => "HASH",
             Self::NoCreate => "NOCREATE",
             Self::NonScaling => "NONSCALING",
+            Self::Counting => "COUNTING",
             Self::Items => "ITEMS",
         }
     }
 }
 
 /// The options after BF.RESERVE's capacity.
-pub const RESERVE_WORDS: &[Word] = &[Word::Expansion, Word::NonScaling];
+pub const RESERVE_WORDS: &[Word] = &[Word::Expansion, Word::NonScaling, Word::Counting, Word::Hash];
 
 /// The options after BF.INSERT's key.
-pub const INSERT_WORDS: &[Word] =
-    &[Word::Capacity, Word::Error, Word::Expansion, Word::NoCreate, Word::NonScaling, Word::Items];
+pub const INSERT_WORDS: &[Word] = &[
+    Word::Capacity,
+    Word::Error,
+    Word::Expansion,
+    Word::Hash,
+    Word::NoCreate,
+    Word::NonScaling,
+    Word::Counting,
+    Word::Items,
+];
 
 /// What a filter that is made is to be, as far as a command says.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -86,6 +108,10 @@ pub struct Options {
     pub error_rate: Option<f64>,
     /// How many times larger the next layer is; 0 if the filter is not to scale.
     pub expansion: Option<u32>,
+    /// The hash family.
+    pub hash: Option<hash::Choice>,
+    /// Whether items can be deleted.
+    pub kind: Kind,
     /// A missing key is an error.
     pub no_create: bool,
     /// How many words there were up to ITEMS and with it; all of them if it is not there.
@@ -101,7 +127,7 @@ impl Options {
         let mut options = Options::default();
         let mut seen = Vec::new();
         let mut words = words.inspect(|_| options.words += 1);
-        let (mut read_capacity, mut read_rate, mut factor) = (None, None, None);
+        let mut factor = None;
         while let Some(text) = words.next() {
             let word = syntax.iter().find(|word| text.eq_ignore_ascii_case(word.name().as_bytes()));
             let &word = word.ok_or_else(|| Error::unknown_option(text))?;
@@ -111,9 +137,11 @@ impl Options {
             seen.push(word);
             let mut value = || words.next().ok_or(Error::OptionWithoutValue(word.name()));
             match word {
-                Word::Capacity => read_capacity = Some(capacity(value()?)?),
-                Word::Error => read_rate = Some(error_rate(value()?)?),
+                Word::Capacity => options.capacity = Some(capacity(value()?)?),
+                Word::Error => options.error_rate = Some(error_rate(value()?)?),
                 Word::Expansion => factor = Some(expansion(value()?)?),
+                Word::Hash => options.hash = Some(hash(value()?)?),
+                Word::Counting => options.kind = Kind::Counting,
                 Word::NoCreate | Word::NonScaling => {}
                 Word::Items => break,
             }
@@ -124,13 +152,12 @@ impl Options {
             return Err(Error::Exclusive(Word::NonScaling.name(), Word::Expansion.name()));
         }
         options.no_create = seen.contains(&Word::NoCreate);
-        for word in [Word::Capacity, Word::Error] {
+        for word in [Word::Capacity, Word::Error, Word::Hash, Word::Counting] {
             if options.no_create && seen.contains(&word) {
                 return Err(Error::Exclusive(Word::NoCreate.name(), word.name()));
             }
         }
         options.expansion = if non_scaling { Some(0) } else { factor };
-        (options.capacity, options.error_rate) = (read_capacity, read_rate);
         Ok(options)
     }
 }
@@ -231,14 +258,22 @@ mod tests {
 
     #[test]
     fn options_are_read() {
-        let read = insert("error .01 Capacity 7 expansion 4 ITEMS CAPACITY x").unwrap();
-        let wanted =
-            Options { capacity: Some(7), error_rate: Some(0.01), expansion: Some(4), no_create: false, words: 7 };
+        let read = insert("error .01 Capacity 7 hash SipHash counting expansion 4 ITEMS CAPACITY x").unwrap();
+        let wanted = Options {
+            capacity: Some(7),
+            error_rate: Some(0.01),
+            expansion: Some(4),
+            hash: Some(hash::Choice::SipHash),
+            kind: Kind::Counting,
+            no_create: false,
+            words: 10,
+        };
         assert_eq!(read, wanted);
         assert_eq!(insert("NOCREATE ITEMS a").unwrap(), Options { no_create: true, words: 2, ..Options::default() });
         assert_eq!(reserve("nonScaling").unwrap().expansion, Some(0));
         assert_eq!(reserve("EXPANSION 0").unwrap().expansion, Some(0));
         assert_eq!(reserve("EXPANSION 1").unwrap().expansion, Some(1));
+        assert_eq!(reserve("hash murmur3").unwrap().hash, Some(hash::Choice::Murmur3));
     }
 
     #[test]
@@ -261,6 +296,10 @@ mod tests {
         }
         assert_eq!(insert("NOCREATE CAPACITY 10 ITEMS a"), Err(Error::Exclusive("NOCREATE", "CAPACITY")));
         assert_eq!(insert("ERROR 0.1 NOCREATE ITEMS a"), Err(Error::Exclusive("NOCREATE", "ERROR")));
+        assert_eq!(insert("NOCREATE HASH siphash ITEMS a"), Err(Error::Exclusive("NOCREATE", "HASH")));
+        for unknown in ["md5", "", "sip", "siphash-1-3", "murmur3\0"] {
+            assert_eq!(reserve(&format!("HASH {unknown}")), Err(ArgError::Hash.into()));
+        }
     }
 
     #[test]

@@ -5,6 +5,18 @@
 //! Reply: 1 (RESP3: true) if the item was not there before, 0 (false) if it was, or seems to have been. Error
 //! `ERR non scaling filter is full` if it is new and the filter has taken its capacity and does not grow.
 //!
+//! To a counting filter (BF.RESERVE … COUNTING) an add counts each time, whatever its answer: what was added twice is there
+//! until it was deleted twice.
+//!
+//! ```text
+//! > BF.ADD k x          1
+//! > BF.ADD k x          0      it was there; its count is 2 now
+//! > BF.DEL k x          1
+//! > BF.EXISTS k x       1
+//! > BF.DEL k x          1
+//! > BF.EXISTS k x       0
+//! ```
+//!
 //! Complexity: O(k · l) for k bits an item and l layers. As RedisBloom's BF.ADD.
 
 use super::add_items::add_one;

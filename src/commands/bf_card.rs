@@ -1,7 +1,8 @@
 //! `BF.CARD key`
 //!
 //! Reply: how many adds were answered 1, which is the number of distinct items less those few that were false positives
-//! when they were added. A missing key: 0.
+//! when they were added. Of a counting filter: adds less deletes, so an item that was added twice counts twice. A missing key:
+//! 0.
 //!
 //! Complexity: O(l) for l layers. As RedisBloom's BF.CARD.
 

@@ -4,14 +4,15 @@
 //! first:
 //!
 //! ```text
-//! bytes:192 bits:1536 hashes:3 hashwidth:64 capacity:100 size:1 ratio:0.00607927101854027
+//! bytes:192 bits:1536 hashes:3 hashwidth:64 capacity:100 size:1 ratio:0.00607927101854027 hash:murmur3
 //! ```
 //!
-//! `bytes` and `bits` is its size, whether made or not; `hashes` the bits that an item sets; `size` its items and `ratio` the
-//! error rate that it was made for. Errors: `ERR not found`; a filter that is being loaded.
+//! `bytes` and `bits` is its size, whether made or not; `hashes` the places that an item sets (bits, or counters of four bits);
+//! `size` its items and `ratio` the error rate that it was made for; `hash` the filter's hash family, murmur3 or siphash. Errors:
+//! `ERR not found`; a filter that is being loaded.
 //!
-//! Complexity: O(l) for l layers. As RedisBloom's BF.DEBUG; what the figures are of differs as the filters do. BF.STATS
-//! tells more.
+//! Complexity: O(l) for l layers. As RedisBloom's BF.DEBUG, which does not have `hash`; what the figures are of differs
+//! as the filters do. BF.STATS tells more.
 
 use super::errors::Error;
 use super::keys;
@@ -52,10 +53,11 @@ impl Command for Debug {
             };
             let width = if filter.flat().is_some_and(|flat| !flat.flat_head().is_wide()) { 32 } else { 64 };
             let line = format!(
-                "bytes:{bytes} bits:{bits} hashes:{hashes} hashwidth:{width} capacity:{} size:{} ratio:{}",
+                "bytes:{bytes} bits:{bits} hashes:{hashes} hashwidth:{width} capacity:{} size:{} ratio:{} hash:{}",
                 layer.capacity(),
                 layer.items(),
-                layer.rate()
+                layer.rate(),
+                filter.hash_name()
             );
             ctx.reply_bytes(line.as_bytes());
         }

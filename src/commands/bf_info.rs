@@ -7,7 +7,7 @@
 //! | `Capacity` | items that all layers together were made for |
 //! | `Size` | bytes allocated |
 //! | `Number of filters` | layers |
-//! | `Number of items inserted` | adds that were answered 1 |
+//! | `Number of items inserted` | adds that were answered 1; of a counting filter, adds less deletes |
 //! | `Expansion rate` | how many times larger the next layer is; null if the filter does not scale |
 //! | `Loading` | only while the filter is being loaded: the position of the record that it waits for |
 //!

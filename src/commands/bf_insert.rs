@@ -1,7 +1,8 @@
-//! `BF.INSERT key [CAPACITY n] [ERROR rate] [EXPANSION n] [NOCREATE] [NONSCALING] ITEMS item [item …]`
+//! `BF.INSERT key [CAPACITY n] [ERROR rate] [EXPANSION n] [NOCREATE] [NONSCALING] [COUNTING] [HASH murmur3|siphash] ITEMS item
+//! [item …]`
 //!
 //! Adds items, in order; a missing key is made as the options say, and where they say nothing, with the defaults. Ranges
-//! are those of BF.RESERVE. NOCREATE: a missing key is an error, and so are CAPACITY and ERROR beside it. On a filter
+//! are those of BF.RESERVE. NOCREATE: a missing key is an error, and so are CAPACITY, ERROR, HASH and COUNTING beside it. On a filter
 //! that is there the options are checked and have no effect.
 //!
 //! Reply: an array with one element for each item, as BF.MADD answers it. Errors: `ERR not found` with NOCREATE; a bad
@@ -10,7 +11,7 @@
 //! Complexity: O(n · k · l) for n items, k bits an item and l layers. As RedisBloom's BF.INSERT, except that options are
 //! whole words, each once, NONSCALING excludes EXPANSION, and a full filter does not end the array.
 
-use super::add_items::{add_many, head_of, is_trusted};
+use super::add_items::{HASH, add_many, head_of, is_trusted};
 use super::args::{self, INSERT_WORDS, Options};
 use super::errors::Error;
 use crate::host::load::{Access, Arg, Command, Info, Kind};
@@ -37,6 +38,8 @@ impl Command for Insert {
             Arg::option(c"expansion", Kind::Integer, c"EXPANSION"),
             Arg::option(c"nocreate", Kind::Token, c"NOCREATE"),
             Arg::option(c"nonscaling", Kind::Token, c"NONSCALING"),
+            Arg::option(c"counting", Kind::Token, c"COUNTING"),
+            HASH,
             Arg { token: Some(c"ITEMS"), ..Arg::many(c"item", Kind::String) },
         ],
     };

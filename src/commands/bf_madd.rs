@@ -3,7 +3,8 @@
 //! Adds items, in order; a missing key is made with the defaults, as by BF.ADD.
 //!
 //! Reply: an array with one element for each item: 1 (RESP3: true) if it was not there before, 0 (false) if it was or
-//! seems to have been, or the error that BF.ADD would have answered. An item that stands twice is new once.
+//! seems to have been, or the error that BF.ADD would have answered. An item that stands twice is new once; a counting filter
+//! counts it twice.
 //!
 //! Complexity: O(n · k · l) for n items, k bits an item and l layers. As RedisBloom's BF.MADD, except that a full filter
 //! does not end the array: every item has its element.

@@ -39,7 +39,8 @@ impl Command for MExists {
         ctx.reply_array(items.len());
         metrics::CHECKS.add(items.len() as u64);
         for group in items.chunks(GROUP) {
-            let found = filter.map_or(0, |filter| filter.contains_group(&keys::bytes_of(group)[..group.len()]));
+            let bytes = keys::bytes_of(group);
+            let found = filter.map_or(0, |filter| filter.contains_group(bytes.get(..group.len()).unwrap_or_default()));
             metrics::HITS.add(found.count_ones().into());
             for i in 0..group.len() {
                 ctx.reply_bool(found >> i & 1 == 1);

@@ -1,9 +1,11 @@
-//! `BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING]`
+//! `BF.RESERVE key error_rate capacity [EXPANSION n] [NONSCALING] [COUNTING] [HASH murmur3|siphash]`
 //!
 //! Makes an empty filter. `error_rate`, from 1e-12 to below 1: the false-positive rate after `capacity` adds that were
 //! answered 1 (and, in a scaling filter, ever after). `capacity`: from 1 as far as memory goes. EXPANSION: how many
 //! times larger each further layer is, 1 to 32768, 2 unless configured; 0 means NONSCALING: one layer, full after
-//! `capacity` items. Options in any order and case, each once.
+//! `capacity` items. COUNTING: counters of four bits in the place of bits, which take four times the memory, so that items can
+//! be deleted (BF.DEL) and counted (BF.COUNT). HASH: murmur3 unless configured; siphash with a secret key of the filter's own, for
+//! items that an attacker may choose, costs more time an item (see `docs/operators.md`). Options in any order and case, each once.
 //!
 //! Reply: OK. Errors: `ERR item exists`; a bad argument, naming its range; a filter that memory could never hold, naming
 //! both figures. Nothing is made then.
@@ -13,7 +15,7 @@
 //! Complexity: O(1): chunks are made when they are first written. As RedisBloom's BF.RESERVE, except that unknown words
 //! and repeated options are refused.
 
-use super::add_items::{head_of, is_trusted, make};
+use super::add_items::{HASH, head_of, is_trusted, make};
 use super::args::{self, Options, RESERVE_WORDS};
 use super::errors::Error;
 use crate::host::key::KeyMut;
@@ -41,6 +43,8 @@ impl Command for Reserve {
             Arg::one(c"capacity", Kind::Integer),
             Arg::option(c"expansion", Kind::Integer, c"EXPANSION"),
             Arg::option(c"nonscaling", Kind::Token, c"NONSCALING"),
+            Arg::option(c"counting", Kind::Token, c"COUNTING"),
+            HASH,
         ],
     };
 

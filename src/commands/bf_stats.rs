@@ -9,12 +9,13 @@
 //! | `error-rate` | the false-positive rate asked |
 //! | `estimated-error-rate` | the rate by now: the chance that an item which was never added is found |
 //! | `expansion` | how many times larger the next layer is; null if the filter does not scale |
-//! | `hash` | the hash family: `murmur3-x64-128`, or `siphash-1-3-128` with a secret key; in a filter that came from RedisBloom `murmurhash64a`, or in one of its first releases `murmurhash2` |
-//! | `layout` | the number of the rule by which an item's bits are placed: 1, or RedisBloom's, 128 |
+//! | `hash` | the hash family: `murmur3` (x64, 128 bits), or `siphash` (SipHash-1-3, 128 bits) with a secret key; in a filter that came from RedisBloom `murmurhash64a`, or in one of its first releases `murmurhash2` |
+//! | `layout` | the number of the rule by which an item's bits are placed: 1, or 2 in a counting filter, or RedisBloom's, 128 |
+//! | `bits-per-place` | 1, or 4 in a counting filter, whose places are counters |
 //! | `bits-per-item` | of memory, in the newest layer, when it is full |
-//! | `hash-functions` | bits that an item sets, in the newest layer |
+//! | `hash-functions` | places that an item sets, in the newest layer |
 //! | `lines-per-item` | cache lines that they lie in, in the newest layer |
-//! | `items` | adds that were answered 1, as BF.CARD |
+//! | `items` | adds that were answered 1, of a counting filter adds less deletes: as BF.CARD |
 //! | `estimated-items` | distinct items that were added, those included that were false positives and are not counted |
 //! | `bytes` | bytes allocated |
 //! | `layers` | an array of maps, oldest layer first |
@@ -24,11 +25,11 @@
 //! | field | what it is |
 //! |---|---|
 //! | `capacity` | items it was made for |
-//! | `items` | adds to it that were answered 1 |
+//! | `items` | adds to it that were answered 1, of a counting filter adds less deletes |
 //! | `error-rate` | the rate it was made for |
 //! | `estimated-error-rate` | its rate by now |
 //! | `bits` | its size, whether made or not |
-//! | `fill` | the share of these bits that is set, 0 to 1 |
+//! | `fill` | the share of the places that are set (counters: not 0), 0 to 1 |
 //! | `bits-per-item`, `hash-functions`, `lines-per-item` | as above |
 //! | `chunks`, `chunks-possible` | chunks of 4096 bytes: those that something was written to, and all |
 //! | `bytes` | bytes allocated |
@@ -49,15 +50,8 @@ use crate::host::key::Key;
 use crate::host::load::{Access, Arg, Command, Info, Kind};
 use crate::host::{Ctx, Str};
 
-/// The hash family and the number of the layout: that of `bloom::geometry`, or that of `bloom::flat`.
-fn family(filter: &Whole) -> (&'static str, u64) {
-    match filter.flat() {
-        Some(flat) if flat.flat_head().is_wide() => ("murmurhash64a", 128),
-        Some(_) => ("murmurhash2", 128),
-        None if filter.head().key.is_some() => ("siphash-1-3-128", 1),
-        None => ("murmur3-x64-128", 1),
-    }
-}
+/// The number of RedisBloom's layout.
+const FLAT_LAYOUT: u64 = 128;
 
 /// The command.
 pub struct StatsOf;
@@ -87,7 +81,7 @@ impl Command for StatsOf {
         };
         let head = filter.head();
         let reply = Fields(ctx);
-        ctx.reply_map(12);
+        ctx.reply_map(13);
         reply.double("error-rate", head.rate);
         reply.double("estimated-error-rate", stats.rate);
         ctx.reply_bytes(b"expansion");
@@ -96,9 +90,9 @@ impl Command for StatsOf {
             factor => ctx.reply_integer(factor.into()),
         }
         ctx.reply_bytes(b"hash");
-        let (hash, layout) = family(filter);
-        ctx.reply_bytes(hash.as_bytes());
-        reply.integer("layout", layout);
+        ctx.reply_bytes(filter.hash_name().as_bytes());
+        reply.integer("layout", if filter.flat().is_some() { FLAT_LAYOUT } else { head.kind.layout().into() });
+        reply.integer("bits-per-place", head.kind.width().into());
         // There is no filter without a layer.
         if let Some(newest) = stats.layers.last() {
             structure(reply, newest);

@@ -18,6 +18,8 @@ pub enum ArgError {
     Capacity,
     /// The expansion.
     Expansion,
+    /// The hash family.
+    Hash,
 }
 
 impl ArgError {
@@ -27,6 +29,7 @@ impl ArgError {
             Self::ErrorRate => "a number from 1e-12 to below 1",
             Self::Capacity => "a whole number from 1 to 9223372036854775807",
             Self::Expansion => "a whole number from 0 to 32768",
+            Self::Hash => "murmur3 or siphash",
         }
     }
 }
@@ -37,6 +40,7 @@ impl fmt::Display for ArgError {
             Self::ErrorRate => "error rate",
             Self::Capacity => "capacity",
             Self::Expansion => "expansion",
+            Self::Hash => "hash",
         };
         write!(f, "ERR bad {name}: it must be {}", self.allowed())
     }
@@ -65,6 +69,8 @@ pub enum Error {
     Exists,
     /// The key is missing, where one is needed.
     NotFound,
+    /// A delete or a count of a filter that has bits.
+    NotCounting,
     /// A new item for a filter that has taken its capacity and does not grow.
     Full,
     /// The filter waits for the rest of its dump.
@@ -118,6 +124,9 @@ impl fmt::Display for Error {
             Self::ItemsMissing => "ERR syntax error: ITEMS with at least one item after it is missing",
             Self::Exists => "ERR item exists",
             Self::NotFound => "ERR not found",
+            Self::NotCounting => {
+                "ERR the filter cannot delete or count items: reserve it with COUNTING (BF.RESERVE, BF.INSERT)"
+            }
             Self::Full => "ERR non scaling filter is full",
             Self::Loading => {
                 "ERR the filter is being loaded: send the rest of its dump with BF.LOADCHUNK, or delete the key"

@@ -85,6 +85,11 @@ fn decide() -> bool {
     }
 }
 
+/// Whether a block of this layout is, from its first byte on, one that the server gave: then the server may move it.
+pub fn is_the_servers(layout: Layout) -> bool {
+    on_server() && layout.align() <= SERVER_ALIGN
+}
+
 /// Whether the server reports a lack of memory (7.0 and later) rather than ending.
 #[inline]
 fn reports() -> bool {

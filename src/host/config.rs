@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use super::server::Server;
-use super::{Ctx, Str, api, raw};
+use super::{Ctx, ERR, OK, Str, api, raw};
 
 /// A setting, kept in a static.
 pub trait Setting: Sync + 'static {
@@ -56,13 +56,13 @@ pub fn register<S: Setting>(ctx: Ctx<'_>, settings: &'static [S]) -> Result<(), 
                 setting,
             )
         };
-        if status as isize != raw::REDISMODULE_OK {
+        if status != OK {
             return Err(format!("cannot register the configuration {name:?}: the name is taken"));
         }
     }
     // SAFETY: the context is OnLoad's.
-    match unsafe { load(ctx.as_ptr()) } as isize {
-        raw::REDISMODULE_OK => Ok(()),
+    match unsafe { load(ctx.as_ptr()) } {
+        OK => Ok(()),
         _ => Err("a configuration has a value that is refused".to_string()),
     }
 }
@@ -95,11 +95,11 @@ unsafe extern "C" fn set<S: Setting>(
     // SAFETY: the pointer that `register` gave, to a static; the string is valid during the call.
     let (setting, text) = unsafe { (&*setting.cast_const().cast::<S>(), Str::new(value).bytes()) };
     match setting.set(text) {
-        Ok(()) => raw::REDISMODULE_OK as c_int,
+        Ok(()) => OK,
         Err(reason) => {
             // SAFETY: the server's place for it.
             unsafe { *error = new_string(&reason) };
-            raw::REDISMODULE_ERR as c_int
+            ERR
         }
     }
 }

@@ -164,7 +164,7 @@ impl Ctx<'_> {
     #[inline]
     pub fn reply_array(self, len: usize) {
         // SAFETY: the context is valid. No reply of ours has 2⁶³ elements.
-        unsafe { api!(RedisModule_ReplyWithArray)(self.0, len as c_long) };
+        unsafe { api!(RedisModule_ReplyWithArray)(self.0, len.cast_signed() as c_long) };
     }
 
     /// The head of a map of `len` pairs; in RESP2, and on 6.2, of an array of twice as many elements.
@@ -172,7 +172,7 @@ impl Ctx<'_> {
         // SAFETY: the context is valid.
         match unsafe { raw::RedisModule_ReplyWithMap } {
             // SAFETY: as above. The server itself sends an array to a client of RESP2.
-            Some(reply) => _ = unsafe { reply(self.0, len as c_long) },
+            Some(reply) => _ = unsafe { reply(self.0, len.cast_signed() as c_long) },
             None => self.reply_array(2 * len),
         }
     }

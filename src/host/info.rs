@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_int};
 use std::ptr::null;
 use std::sync::OnceLock;
 
-use super::{Ctx, api, raw};
+use super::{Ctx, OK, api, raw};
 
 /// A line of the section.
 pub struct Field {
@@ -27,7 +27,7 @@ pub fn register(ctx: Ctx<'_>, fields: &'static [Field]) {
 /// The server calls it with a valid context.
 unsafe extern "C" fn show(info: *mut raw::RedisModuleInfoCtx, _for_crash_report: c_int) {
     // SAFETY: the context is valid; without a name the section is the module's own.
-    let wanted = unsafe { api!(RedisModule_InfoAddSection)(info, null()) } as isize == raw::REDISMODULE_OK;
+    let wanted = unsafe { api!(RedisModule_InfoAddSection)(info, null()) } == OK;
     for field in FIELDS.get().copied().filter(|_| wanted).unwrap_or_default() {
         // SAFETY: as above; the name ends in NUL.
         unsafe { api!(RedisModule_InfoAddFieldULongLong)(info, field.name.as_ptr(), (field.value)()) };

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
-use super::{Ctx, Str, api, raw};
+use super::{Ctx, OK, Str, api, raw};
 
 /// A data type of ours, whose values the server holds as pointers to `T`. To be kept in a static.
 pub struct DataType<T> {
@@ -153,7 +153,7 @@ impl<'a> KeyMut<'a> {
         // stays where it is.
         unsafe {
             let status = api!(RedisModule_ModuleTypeSetValue)(self.0.key, of.handle(), value.cast::<c_void>());
-            assert_eq!(status as isize, raw::REDISMODULE_OK, "a key open for writing takes a value");
+            assert_eq!(status, OK, "a key open for writing takes a value");
             &mut *value
         }
     }

@@ -7,7 +7,7 @@ use std::ptr::{null, null_mut};
 
 use super::log::{Level, log, log_anywhere, panics_to_log};
 use super::server::Server;
-use super::{Ctx, Str, api, raw};
+use super::{Ctx, ERR, OK, Str, api, raw};
 
 /// A command: what the server is told about it, and what it does.
 pub trait Command {
@@ -176,7 +176,7 @@ unsafe extern "C" fn call<C: Command>(
         }
         _ => ctx.reply_wrong_arity(),
     }
-    raw::REDISMODULE_OK as c_int
+    OK
 }
 
 /// Loads the module `name`: takes the server's functions, then has `setup` make of the load arguments what the module
@@ -196,20 +196,20 @@ pub unsafe fn load(
     // functions.
     let status =
         unsafe { raw::Export_RedisModule_Init(ctx, name.as_ptr(), version, raw::REDISMODULE_APIVER_1.cast_signed()) };
-    if status as isize != raw::REDISMODULE_OK {
+    if status != OK {
         // The one reason it has. The context knows no module yet.
         log_anywhere(Level::Warning, format_args!("cannot load: a module named {name:?} is loaded already"));
-        return raw::REDISMODULE_ERR as c_int;
+        return ERR;
     }
     panics_to_log();
     // SAFETY: the server's promises to OnLoad.
     let (ctx, args) = unsafe { (Ctx::new(ctx), Str::slice(argv, argc)) };
     set_options(ctx, Server::find(ctx));
     match setup(ctx, args) {
-        Ok(()) => raw::REDISMODULE_OK as c_int,
+        Ok(()) => OK,
         Err(reason) => {
             log(ctx, Level::Warning, format_args!("cannot load: {reason}"));
-            raw::REDISMODULE_ERR as c_int
+            ERR
         }
     }
 }
@@ -244,7 +244,7 @@ fn add_category(ctx: Ctx<'_>, category: &CStr) -> bool {
     // SAFETY: reads of pointers set at load; the context is valid and the name ends in NUL.
     unsafe {
         raw::RedisModule_AddACLCategory.is_some_and(|add| {
-            add(ctx.as_ptr(), category.as_ptr()) as isize == raw::REDISMODULE_OK
+            add(ctx.as_ptr(), category.as_ptr()) == OK
                 // Another module, or the server, has it already: just as good.
                 || io::Error::last_os_error().kind() == io::ErrorKind::ResourceBusy
         })
@@ -261,7 +261,7 @@ fn register_one(ctx: Ctx<'_>, category: Option<&CStr>, row: &Row) -> Result<(), 
     let status = unsafe {
         api!(RedisModule_CreateCommand)(ctx.as_ptr(), name, Some(row.handler), flags.as_ptr().cast(), 1, 1, 1)
     };
-    if status as isize != raw::REDISMODULE_OK {
+    if status != OK {
         return Err(failed("another module owns the command"));
     }
     // SAFETY: reads of pointers set at load. 6.2 has none of the three.
@@ -274,7 +274,7 @@ fn register_one(ctx: Ctx<'_>, category: Option<&CStr>, row: &Row) -> Result<(), 
     if let Some(set_info) = set_info
         && !describe(info, |told| {
             // SAFETY: the command is valid; the server copies what it is told.
-            unsafe { set_info(command, told) as isize == raw::REDISMODULE_OK }
+            unsafe { set_info(command, told) == OK }
         })
     {
         return Err(failed("the server refuses its description"));
@@ -285,7 +285,7 @@ fn register_one(ctx: Ctx<'_>, category: Option<&CStr>, row: &Row) -> Result<(), 
         let own = category.map_or(String::new(), |category| format!(" {}", category.to_string_lossy()));
         let categories = format!("{} {speed}{own}\0", info.access.category());
         // SAFETY: the command is valid, the text ends in NUL and is copied.
-        if unsafe { set_categories(command, categories.as_ptr().cast()) } as isize != raw::REDISMODULE_OK {
+        if unsafe { set_categories(command, categories.as_ptr().cast()) } != OK {
             return Err(failed("the server refuses its ACL categories"));
         }
     }

@@ -121,6 +121,28 @@ mod tests {
         assert_eq!(smallest_limit(root.path(), "0::/docker/0123\n"), Some(3000));
     }
 
+    /// A process that was started outside of its namespace's root has a path that leads out of it.
+    #[test]
+    fn paths_that_lead_out_of_the_tree_end_at_its_root() {
+        let root = tree(&[("memory.max", "5000\n")]);
+        assert_eq!(smallest_limit(root.path(), "0::/../../other\n"), Some(5000));
+    }
+
+    /// Version 1 for memory, version 2 for other things, as systemd mounts them side by side.
+    #[test]
+    fn both_versions_at_once() {
+        let root = tree(&[
+            ("memory/docker/0123/memory.limit_in_bytes", "7000\n"),
+            ("memory/docker/memory.limit_in_bytes", "6000\n"),
+            ("unified/docker/0123/cgroup.procs", "1\n"),
+        ]);
+        let groups = "12:pids:/docker/0123\n9:memory:/docker/0123\n1:name=systemd:/docker/0123\n0::/docker/0123\n";
+        assert_eq!(smallest_limit(root.path(), groups), Some(6000));
+        // In the container the host's path is not there; what is mounted is its own group.
+        let root = tree(&[("memory/memory.limit_in_bytes", "7000\n")]);
+        assert_eq!(smallest_limit(root.path(), groups), Some(7000));
+    }
+
     #[test]
     fn version_1_has_its_own_tree() {
         let root = tree(&[

@@ -30,8 +30,17 @@ pub mod memory;
 pub mod server;
 pub mod text;
 
+use std::ffi::c_int;
+
 pub use ctx::{Ctx, Str};
 pub use redis_module::raw;
+
+/// What the server answers where a call did what it should, and what it is answered.
+#[expect(clippy::cast_possible_truncation, reason = "0")]
+pub(crate) const OK: c_int = raw::REDISMODULE_OK as c_int;
+/// What it is answered otherwise.
+#[expect(clippy::cast_possible_truncation, reason = "1")]
+pub(crate) const ERR: c_int = raw::REDISMODULE_ERR as c_int;
 
 /// The server's function `$name`, which every server from 6.2 on has.
 ///
@@ -50,6 +59,7 @@ pub(crate) use api;
 /// Ends the process: `name` should have been there.
 #[cold]
 #[inline(never)]
+#[expect(clippy::panic, reason = "nothing can be done without a server")]
 pub fn missing(name: &str) -> ! {
     panic!("the server does not offer {name}, or the module was not loaded by a server");
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::{CANNOT_SAVE, filter};
+use super::{filter, saved};
 use crate::host::{api, raw};
 
 /// Writes the commands that make the value. (Without this callback a rewrite without RDB preamble ends the child.)
@@ -13,7 +13,7 @@ pub unsafe extern "C" fn rewrite(io: *mut raw::RedisModuleIO, key: *mut raw::Red
     // SAFETY: the server's promise.
     let filter = unsafe { filter(value) };
     for record in filter.records() {
-        let (iterator, bytes) = record.expect(CANNOT_SAVE);
+        let (iterator, bytes) = saved(record);
         // SAFETY: the format's `s` takes a string of the server's, `l` a long long, `b` bytes and their number.
         unsafe {
             api!(RedisModule_EmitAOF)(

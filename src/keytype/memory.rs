@@ -4,6 +4,7 @@ use std::ffi::{c_longlong, c_void};
 use std::ptr::null_mut;
 
 use super::{filter, give};
+use crate::bloom::geometry::Kind;
 use crate::bloom::layer::Layer;
 use crate::bloom::whole::NextPlan;
 use crate::codec::filter::Filter;
@@ -18,6 +19,15 @@ use crate::metrics;
 pub unsafe extern "C" fn usage(value: *const c_void) -> usize {
     // SAFETY: the server's promise.
     unsafe { filter(value) }.bytes()
+}
+
+/// As [`usage`], from 7.0 on. The samples that MEMORY USAGE may ask for are not needed: the tables tell it all.
+///
+/// # Safety
+/// The server calls it with a value of the type.
+pub unsafe extern "C" fn usage2(_key: *mut raw::RedisModuleKeyOptCtx, value: *const c_void, _samples: usize) -> usize {
+    // SAFETY: the server's promise.
+    unsafe { usage(value) }
 }
 
 /// Frees the value; also in another thread, when the server frees lazily.
@@ -41,6 +51,15 @@ pub unsafe extern "C" fn free_effort(_key: *mut raw::RedisModuleString, value: *
     1 + filter.layers().map(|layer| 1 + layer.slots()).sum::<usize>()
 }
 
+/// As [`free_effort`], from 7.0 on.
+///
+/// # Safety
+/// The server calls it with a value of the type.
+pub unsafe extern "C" fn free_effort2(_key: *mut raw::RedisModuleKeyOptCtx, value: *const c_void) -> usize {
+    // SAFETY: the server's promise; the key's name is not looked at.
+    unsafe { free_effort(null_mut(), value) }
+}
+
 /// A deep copy, or null if there is no memory for it (the server then answers an error).
 ///
 /// # Safety
@@ -55,10 +74,19 @@ pub unsafe extern "C" fn copy(
     filter.try_clone(to.bytes()).map_or(null_mut(), give)
 }
 
+/// As [`copy`], from 7.0 on.
+///
+/// # Safety
+/// The server calls it with a valid `keys` and a value of the type.
+pub unsafe extern "C" fn copy2(keys: *mut raw::RedisModuleKeyOptCtx, value: *const c_void) -> *mut c_void {
+    // SAFETY: the server's promises; whoever calls this has the function. The name is only read.
+    unsafe { copy(null_mut(), api!(RedisModule_GetToKeyNameFromOptCtx)(keys).cast_mut(), value) }
+}
+
 /// What DEBUG DIGEST-VALUE compares: everything that an answer, now or after growth, depends on.
 ///
-/// Left out is what two servers with the same answers may differ in: the id, the count of changes, and chunks that
-/// were made but hold no bit.
+/// Left out is what two servers with the same answers may differ in: the id, the count of changes (but that of a counting
+/// filter tells whether the records of a dump fit together), and chunks that were made but hold no bit.
 ///
 /// # Safety
 /// The server calls it with a valid `digest` and a value of the type.
@@ -85,6 +113,10 @@ pub unsafe extern "C" fn digest(digest: *mut raw::RedisModuleDigest, value: *mut
         number(head.options.into());
         number(head.growth.into());
         number(head.items);
+    }
+    if head.kind == Kind::Counting {
+        number(head.kind.layout().into());
+        number(filter.changes());
     }
     end();
     for (layer, plan) in filter.layers().zip(filter.plans()) {

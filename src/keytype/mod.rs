@@ -9,13 +9,14 @@
 //! gives the server what it asks for; the order and bytes of what is saved are the codec's.
 
 mod aof;
+mod defrag;
 mod memory;
 mod rdb;
 mod redisbloom;
 
 use std::ffi::{c_int, c_void};
 
-use crate::codec::record::VERSION;
+use crate::codec::record::{Refused, VERSION};
 use crate::codec::{self, filter::Filter};
 use crate::host::key::{DataType, KeyMut};
 use crate::host::{Ctx, raw};
@@ -30,8 +31,9 @@ pub static FILTERS: [&DataType<Filter>; 2] = [&OURS, &REDISBLOOMS];
 /// The number of the saved format: the highest version of records that a reader must know.
 const ENCODING: c_int = VERSION as c_int;
 
-/// The version of the table of callbacks up to `copy` and `free_effort`, which 6.2 knows; later servers take it too.
-const METHODS_VERSION: u64 = 3;
+/// The version of the table of callbacks with those whose names end in 2, which 7.0 and later call in the place of the
+/// older ones. 6.2 knows version 3 and reads no further.
+const METHODS_VERSION: u64 = 4;
 
 /// Creates the types. Errors: the text for the log.
 pub fn create(ctx: Ctx<'_>) -> Result<(), String> {
@@ -46,6 +48,11 @@ pub fn create(ctx: Ctx<'_>) -> Result<(), String> {
         free: Some(memory::free),
         free_effort: Some(memory::free_effort),
         copy: Some(memory::copy),
+        defrag: Some(defrag::defrag),
+        mem_usage2: Some(memory::usage2),
+        free_effort2: Some(memory::free_effort2),
+        copy2: Some(memory::copy2),
+        // No `unlink`: nothing of ours knows which key a value belongs to.
         digest: Some(memory::digest),
         ..none
     };
@@ -54,8 +61,7 @@ pub fn create(ctx: Ctx<'_>) -> Result<(), String> {
     // SAFETY: the context is OnLoad's; the callbacks take and give boxed filters.
     unsafe {
         OURS.create(ctx, ENCODING, ours)?;
-        // At most 4.
-        REDISBLOOMS.create(ctx, codec::redisbloom::ENCODING as c_int, redisblooms)
+        REDISBLOOMS.create(ctx, codec::redisbloom::ENCODING.into(), redisblooms)
     }
 }
 
@@ -92,6 +98,9 @@ pub fn settle(key: &mut KeyMut<'_>) {
     }
 }
 
-/// What the callbacks that cannot report an error do when a record cannot be written for lack of memory: end the
-/// process, which mostly is a saving child. A file without the record would have lost a filter in silence.
-const CANNOT_SAVE: &str = "no memory for a record of at most 1 MiB: a file without it would lose the filter";
+/// A record for callbacks that cannot report an error. Where there is no memory for one of at most 1 MiB, the process,
+/// which mostly is a saving child, ends.
+#[expect(clippy::panic, reason = "a file without the record would have lost a filter in silence")]
+fn saved<T>(record: Result<T, Refused>) -> T {
+    record.unwrap_or_else(|refused| panic!("a filter cannot be saved: {refused}"))
+}

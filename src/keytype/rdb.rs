@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::slice;
 
-use super::{CANNOT_SAVE, ENCODING, filter, give};
+use super::{ENCODING, filter, give, saved};
 use crate::codec::filter::{Filter, Source};
 use crate::codec::record::{self, Refused};
 use crate::host::log::{Level, log_io};
@@ -22,7 +22,7 @@ pub unsafe extern "C" fn save(io: *mut raw::RedisModuleIO, value: *mut c_void) {
         unsafe { api!(RedisModule_SaveStringBuffer)(io, bytes.as_ptr().cast(), bytes.len()) }
     };
     for record in filter.records() {
-        write(&record.expect(CANNOT_SAVE).1);
+        write(&saved(record).1);
     }
     // An empty string, and not an empty slice: 6.2 looks at the byte where short strings end.
     write(c"".to_bytes());

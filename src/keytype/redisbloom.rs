@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
 use super::rdb::Buffer;
-use super::{CANNOT_SAVE, filter, give};
+use super::{filter, give, saved};
 use crate::bloom::whole::Whole;
 use crate::codec::filter::Filter;
 use crate::codec::record::Refused;
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn save(io: *mut raw::RedisModuleIO, value: *mut c_void) {
     // SAFETY: the server's promise.
     let filter = unsafe { filter(value) };
     if let Some(flat) = filter.flat() {
-        redisbloom::write(flat, &mut Io(io)).expect(CANNOT_SAVE);
+        saved(redisbloom::write(flat, &mut Io(io)).map_err(Refused::from));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Random operations on a filter and on its naive twin: the same answers, counts and bits.
 
 use bloomgate::bloom::chain::{Added, Chain, Head, Room, Stop};
+use bloomgate::bloom::geometry::Kind;
 use bloomgate::bloom::layer::{GROUP, Plan};
 use bloomgate::bloom::sizing::Size;
 use proptest::collection::vec;
@@ -63,7 +64,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 }
 
 fn head(key: Option<[u8; 16]>, expansion: u32) -> Head {
-    Head { id: [7; 8], rate: 0.01, capacity: 1, expansion, key }
+    Head { id: [7; 8], rate: 0.01, capacity: 1, expansion, key, kind: Kind::Plain }
 }
 
 /// Adds in groups as a command does, up to the item that stops it.

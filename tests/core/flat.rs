@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use bloomgate::bloom::chain::{Head, Room, Stop};
 use bloomgate::bloom::flat::{Flat, FlatHead, FlatLayer, FlatPlan};
+use bloomgate::bloom::geometry::Kind;
 use bloomgate::bloom::layer::GROUP;
 use bloomgate::bloom::whole::Whole;
 use bloomgate::codec::filter::{Filter, Source, Taken};
@@ -116,7 +117,8 @@ fn narrow(item: &[u8]) -> (u64, u64) {
 /// Hashes that RedisBloom's bits were seen to come of: the vector of its dump has these eight bytes.
 #[test]
 fn the_vector() {
-    let mut flat = Flat::new(&Head { id: [0; 8], rate: 0.1, capacity: 10, expansion: 2, key: None }).unwrap();
+    let mut flat =
+        Flat::new(&Head { id: [0; 8], rate: 0.1, capacity: 10, expansion: 2, key: None, kind: Kind::Plain }).unwrap();
     assert_eq!(flat.add(b"item1", Room::Kept), Ok(true));
     assert_eq!(piece_at(&flat, 1).unwrap(), Some((9, vec![0x01, 0x08, 0x00, 0x80, 0x00, 0x04, 0x20, 0x00])));
     assert_eq!(piece_at(&flat, 9).unwrap(), None);

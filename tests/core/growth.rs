@@ -4,11 +4,12 @@ use std::f64::consts::PI;
 
 use bloomgate::bloom::chain::{Chain, Head, MAX_LAYERS, Room, Stop};
 use bloomgate::bloom::error::Error;
+use bloomgate::bloom::geometry::Kind;
 use bloomgate::bloom::layer::Plan;
 use bloomgate::bloom::sizing::{MAX_LINES, Size, choose};
 
 fn chain(rate: f64, capacity: u64, expansion: u32) -> Chain {
-    let head = Head { id: [1; 8], rate, capacity, expansion, key: None };
+    let head = Head { id: [1; 8], rate, capacity, expansion, key: None, kind: Kind::Plain };
     Chain::new(head, head.plan().unwrap()).unwrap()
 }
 
@@ -32,7 +33,7 @@ fn layers_follow_the_rule_until_no_further_one_fits() {
                     assert_eq!(u128::from(plan.capacity), wanted, "layer {i} of {rate} {capacity} {expansion}");
                     let expected = rate * 6.0 / (PI * PI * ((i + 1) * (i + 1)) as f64);
                     assert!((plan.rate / expected - 1.0).abs() < 1e-12);
-                    assert_eq!(Some(plan.size), choose(plan.capacity, plan.rate));
+                    assert_eq!(Some(plan.size), choose(plan.capacity, plan.rate, Kind::Plain));
                     sum += plan.rate;
                     wanted *= u128::from(if i + 1 < 16 { expansion } else { expansion.max(2) });
                 }
@@ -56,13 +57,14 @@ fn enormous_capacities_are_too_large() {
     for capacity in [1 << 45, u64::MAX / 2, u64::MAX - 1, u64::MAX] {
         for rate in [0.999_999, 0.5, 0.01, 1e-12] {
             for expansion in [0, 1, 2, 32_768] {
-                let head = Head { id: [1; 8], rate, capacity, expansion, key: None };
+                let head = Head { id: [1; 8], rate, capacity, expansion, key: None, kind: Kind::Plain };
                 assert_eq!(head.plan().err(), Some(Error::TooLarge), "{capacity} {rate}");
             }
         }
     }
     // A later layer of a filter whose first one a loaded value announced.
-    let head = Head { id: [1; 8], rate: 0.01, capacity: i64::MAX as u64, expansion: 32_768, key: None };
+    let head =
+        Head { id: [1; 8], rate: 0.01, capacity: i64::MAX as u64, expansion: 32_768, key: None, kind: Kind::Plain };
     let small = Plan { capacity: i64::MAX as u64, rate: 0.01, size: Size { lines: 1, bits: 1, spread: 1 } };
     let mut chain = Chain::new(head, small).unwrap();
     for _ in 0..40 {
@@ -75,7 +77,7 @@ fn enormous_capacities_are_too_large() {
 #[test]
 fn lines_and_layers_have_an_end() {
     let plan = |lines| Plan { capacity: 1, rate: 0.01, size: Size { lines, bits: 1, spread: 1 } };
-    let head = Head { id: [1; 8], rate: 0.01, capacity: 1, expansion: 1, key: None };
+    let head = Head { id: [1; 8], rate: 0.01, capacity: 1, expansion: 1, key: None, kind: Kind::Plain };
     let mut chain = Chain::new(head, plan(MAX_LINES - 10)).unwrap();
     assert_eq!(chain.grow(plan(11)), Err(Error::TooLarge));
     assert_eq!((chain.layer_count(), chain.lines()), (1, MAX_LINES - 10));

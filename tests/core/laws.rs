@@ -4,13 +4,14 @@ use std::collections::HashSet;
 
 use bloomgate::bloom::chain::{Added, Chain, Head, Room, Stop};
 use bloomgate::bloom::error::Error;
+use bloomgate::bloom::geometry::Kind;
 use bloomgate::bloom::layer::{GROUP, Layer, Plan};
 use bloomgate::bloom::sizing::Size;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 fn chain(rate: f64, capacity: u64, expansion: u32) -> Chain {
-    let head = Head { id: [1; 8], rate, capacity, expansion, key: None };
+    let head = Head { id: [1; 8], rate, capacity, expansion, key: None, kind: Kind::Plain };
     Chain::new(head, head.plan().unwrap()).unwrap()
 }
 
@@ -153,7 +154,7 @@ fn a_full_filter() {
 /// A key makes another filter of the same items, and bits of one key mean nothing under another.
 #[test]
 fn keys_matter() {
-    let head = |key| Head { id: [0; 8], rate: 1e-6, capacity: 100, expansion: 2, key };
+    let head = |key| Head { id: [0; 8], rate: 1e-6, capacity: 100, expansion: 2, key, kind: Kind::Plain };
     let bits = |key| {
         let mut chain = Chain::new(head(key), head(key).plan().unwrap()).unwrap();
         chain.add(b"item", Room::Kept).unwrap();
@@ -167,7 +168,7 @@ fn keys_matter() {
 
 #[test]
 fn a_head_or_plan_that_breaks_a_rule_is_refused() {
-    let good = Head { id: [0; 8], rate: 0.01, capacity: 100, expansion: 2, key: None };
+    let good = Head { id: [0; 8], rate: 0.01, capacity: 100, expansion: 2, key: None, kind: Kind::Plain };
     let plan = good.plan().unwrap();
     let refused = |head, plan| matches!(Chain::new(head, plan), Err(Error::Malformed(_)));
     assert!(!refused(good, plan));
@@ -191,7 +192,7 @@ fn rates_at_the_ends_of_their_range_do_not_hang_or_overflow() {
     for rate in [f64::from_bits(1), f64::MIN_POSITIVE, 1e-300, 1e-18, 1.0 - f64::EPSILON / 2.0] {
         for capacity in [1, 1000, 1 << 40, i64::MAX as u64] {
             let size = Size { lines: 1, bits: 1, spread: 1 };
-            let head = Head { id: [0; 8], rate, capacity, expansion: 2, key: None };
+            let head = Head { id: [0; 8], rate, capacity, expansion: 2, key: None, kind: Kind::Plain };
             let mut chain = Chain::new(head, Plan { capacity, rate, size }).unwrap();
             for _ in 0..20 {
                 if let Ok(plan) = chain.plan_next() {
@@ -208,7 +209,7 @@ fn rates_at_the_ends_of_their_range_do_not_hang_or_overflow() {
 fn chunks_beyond_the_last() {
     for lines in [1, 64, 65, 64 * 513, 1 << 34] {
         let plan = Plan { capacity: 1, rate: 0.01, size: Size { lines, bits: 1, spread: 1 } };
-        let mut layer = Layer::new(plan).unwrap();
+        let mut layer = Layer::new(plan, Kind::Plain).unwrap();
         for chunk in [layer.geometry().chunks(), layer.geometry().chunks() + 600, u32::MAX] {
             assert!(layer.chunk(chunk).is_none());
             assert!(matches!(layer.make_chunk(chunk), Err(Error::Malformed(_))));

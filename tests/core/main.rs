@@ -3,11 +3,13 @@
 mod accuracy;
 mod against_twin;
 mod codec;
+mod counting;
 mod flat;
 mod growth;
 mod laws;
 mod memory;
 mod oom;
+mod seeds;
 mod sizing;
 mod stats;
 mod twin;

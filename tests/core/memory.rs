@@ -1,12 +1,13 @@
 //! What filters take: figures that users compare, and the account that `MEMORY USAGE` gives.
 
 use bloomgate::bloom::chain::{Chain, Head, Room, Stop};
+use bloomgate::bloom::geometry::Kind;
 use bloomgate::bloom::layer::Layer;
 
 use crate::accuracy::measure::classic_bytes;
 
 fn chain(rate: f64, capacity: u64, expansion: u32, key: Option<[u8; 16]>) -> Chain {
-    let head = Head { id: [1; 8], rate, capacity, expansion, key };
+    let head = Head { id: [1; 8], rate, capacity, expansion, key, kind: Kind::Plain };
     Chain::new(head, head.plan().unwrap()).unwrap()
 }
 

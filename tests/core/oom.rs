@@ -4,6 +4,7 @@ use std::process::Command;
 
 use bloomgate::bloom::chain::{Chain, Head, Room, Stop};
 use bloomgate::bloom::error::Error;
+use bloomgate::bloom::geometry::Kind;
 
 /// Address space that the child may have, in KiB: some tens of thousands of chunks.
 const LIMIT: &str = "200000";
@@ -27,7 +28,7 @@ fn without_memory_nothing_is_lost() {
 #[test]
 #[ignore = "runs until memory ends; started by the test above under a limit"]
 fn in_the_child() {
-    let head = Head { id: [1; 8], rate: 0.01, capacity: 1 << 32, expansion: 2, key: None };
+    let head = Head { id: [1; 8], rate: 0.01, capacity: 1 << 32, expansion: 2, key: None, kind: Kind::Plain };
     let mut chain = Chain::new(head, head.plan().unwrap()).unwrap();
     // Nearly every item needs a chunk of its own.
     let item = |number: u64| number.to_le_bytes();

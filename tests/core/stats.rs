@@ -1,11 +1,12 @@
 //! What is read off a filter against what is known of it.
 
 use bloomgate::bloom::chain::{Chain, Head, Room};
+use bloomgate::bloom::geometry::Kind;
 use bloomgate::bloom::stats::{SAMPLE, Stats};
 
 /// A filter with the items `0 .. count`, each offered once; it grows as it must.
 fn filled(rate: f64, capacity: u64, expansion: u32, count: u64) -> Chain {
-    let head = Head { id: [1; 8], rate, capacity, expansion, key: None };
+    let head = Head { id: [1; 8], rate, capacity, expansion, key: None, kind: Kind::Plain };
     let mut chain = Chain::new(head, head.plan().unwrap()).unwrap();
     for i in 0..count {
         let item = i.to_le_bytes();

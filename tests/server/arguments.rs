@@ -130,6 +130,29 @@ fn f81_nonscaling_and_expansion_exclude_each_other() {
 }
 
 #[test]
+fn counting_is_a_whole_word_once() {
+    let server = Server::new();
+    let mut c = server.client();
+    for arguments in [&["COUNTING"][..], &["counting", "NONSCALING"], &["EXPANSION", "4", "Counting"]] {
+        run!(c, "BF.RESERVE", "k", "0.01", "100", arguments);
+        run!(c, "BF.ADD", "k", "a");
+        assert_eq!(int(run!(c, "BF.COUNT", "k", "a")), 1, "{arguments:?}");
+        run!(c, "DEL", "k");
+    }
+    refused(&mut c, &["0.01", "100", "COUNTING", "COUNTING"], &["COUNTING", "twice"]);
+    refused(&mut c, &["0.01", "100", "NONSCALING", "COUNTING", "counting"], &["COUNTING", "twice"]);
+    for word in ["COUNT", "COUNTIN", "COUNTINGS", "COUTNING", "COUNTING ", "COUNTING\0", "NOCOUNTING"] {
+        refused(&mut c, &["0.01", "100", word], &["unknown option", word.trim_end_matches('\0')]);
+    }
+    refused(&mut c, &["0.01", "100", "COUNTING", "4"], &["unknown option", "4"]);
+    refused(&mut c, &["0.01", "100", "COUNTING", "EXPANSION", "2", "NONSCALING"], &["nonscaling", "expansion"]);
+    refused(&mut c, &["0.01", "COUNTING"], &["capacity"]);
+    refused(&mut c, &["COUNTING", "100"], &["rate"]);
+    // 4 bits a place: a filter of bits of this capacity would have 0.3 TiB.
+    refused(&mut c, &["0.01", "300000000000", "COUNTING"], &["1 TiB"]);
+}
+
+#[test]
 fn f87_every_error_has_its_code() {
     let server = Server::new();
     let mut c = server.client();
@@ -148,6 +171,9 @@ fn f87_every_error_has_its_code() {
         run!(c, "BF.LOADCHUNK", "k", "zero", "data"),
         run!(c, "BF.LOADCHUNK", "k", 1, "data"),
         run!(c, "BF.LOADCHUNK", "full", 1, "data"),
+        run!(c, "BF.DEL", "full", "a"),
+        run!(c, "BF.MDEL", "s", "a"),
+        run!(c, "BF.COUNT", "full", "a"),
     ];
     for reply in replies {
         let text = error(reply);

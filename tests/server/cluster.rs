@@ -2,7 +2,8 @@
 
 use redis::Value;
 
-use crate::harness::{Client, Options, Server, add, bytes, error, found, int, items, ok, strings, version};
+use crate::harness::cluster::{node, slot, text};
+use crate::harness::{Client, Options, Server, add, array, bytes, error, found, int, items, ok, strings, version};
 use crate::{needs, run};
 
 /// Every command, with the key `key` and other words that are keys of other slots.
@@ -23,30 +24,9 @@ fn calls(key: &str) -> [Vec<&str>; 12] {
     ]
 }
 
-/// A node of a cluster. Its bus takes the port 10,000 above its own, so some ports will not do.
-fn node() -> Server {
-    let options = Options::new().config("cluster-enabled", "yes").config("cluster-require-full-coverage", "no");
-    for _ in 0..20 {
-        match options.clone().try_start() {
-            Ok(server) => return server,
-            Err(log) if log.contains("port number too high") || log.contains("port is already busy") => {}
-            Err(log) => panic!("the node did not start:\n{log}"),
-        }
-    }
-    panic!("no port whose bus has one too");
-}
-
-fn text(reply: Value) -> String {
-    String::from_utf8(bytes(reply)).expect("text")
-}
-
-fn slot(c: &mut Client, key: &str) -> i64 {
-    int(run!(c, "CLUSTER", "KEYSLOT", key))
-}
-
 /// Two nodes that know each other: the slot of `k` is the first one's, that of `elsewhere` the second's.
 fn cluster() -> (Server, Server) {
-    let (here, there) = (node(), node());
+    let (here, there) = (node(Options::new()), node(Options::new()));
     let (mut c, mut d) = (here.client(), there.client());
     let (own, other) = (slot(&mut c, "k"), slot(&mut c, "elsewhere"));
     // One that stays: a node that gives away its last slot turns itself into a replica of the one that took it.
@@ -106,6 +86,41 @@ fn a_slot_is_moved_key_by_key() {
     ok(run!(d, "CLUSTER", "SETSLOT", own, "NODE", &to));
     ok(run!(c, "CLUSTER", "SETSLOT", own, "NODE", &to));
     moved(&mut c, &mut d, &digest);
+}
+
+/// As the docs have it for filters that are too large for MIGRATE.
+#[test]
+fn a_filter_too_large_for_migrate_is_moved_record_by_record() {
+    let (here, there) = cluster();
+    let (mut c, mut d) = (here.client(), there.client());
+    // The least that a server takes; a record is no longer.
+    ok(run!(d, "CONFIG", "SET", "proto-max-bulk-len", 1 << 20));
+    ok(run!(c, "BF.RESERVE", "k", "0.001", 1_000_000));
+    add(&mut c, "k", &items(0..100_000));
+    let digest = c.digest("k");
+    let own = slot(&mut c, "k");
+    let (from, to) = (text(run!(c, "CLUSTER", "MYID")), text(run!(d, "CLUSTER", "MYID")));
+    ok(run!(d, "CLUSTER", "SETSLOT", own, "IMPORTING", &from));
+    ok(run!(c, "CLUSTER", "SETSLOT", own, "MIGRATING", &to));
+    // IOERR, or on some servers what the other one said of it.
+    error(run!(c, "MIGRATE", "127.0.0.1", there.port(), "k", 0, 5000));
+    assert_eq!(c.digest("k"), digest);
+    let mut iterator = 0;
+    loop {
+        let mut pair = array(run!(c, "BF.SCANDUMP", "k", iterator));
+        let record = bytes(pair.pop().expect("iterator and record"));
+        iterator = int(pair.pop().expect("iterator and record"));
+        if iterator == 0 {
+            break;
+        }
+        ok(run!(d, "ASKING"));
+        ok(run!(d, "BF.LOADCHUNK", "k", iterator, record));
+    }
+    assert_eq!(int(run!(c, "DEL", "k")), 1);
+    ok(run!(d, "CLUSTER", "SETSLOT", own, "NODE", &to));
+    ok(run!(c, "CLUSTER", "SETSLOT", own, "NODE", &to));
+    assert_eq!(d.digest("k"), digest);
+    assert_eq!(found(&mut d, "k", &items(0..100_000)), 100_000);
 }
 
 #[test]

@@ -224,14 +224,17 @@ fn without_size(reply: &Value) -> Vec<Value> {
     flat
 }
 
-/// BF.DEBUG's lines without the values that follow from the layout.
+/// BF.DEBUG's lines without the values that follow from the layout, and without the field that RedisBloom lacks.
 fn without_sizes(reply: &Value) -> Vec<Vec<String>> {
     let field = |field: &str| match field.split_once(':') {
-        Some((name @ ("bytes" | "bits" | "hashes" | "ratio"), _)) => name.to_owned(),
-        _ => field.to_owned(),
+        Some(("hash", _)) => None,
+        Some((name @ ("bytes" | "bits" | "hashes" | "ratio"), _)) => Some(name.to_owned()),
+        _ => Some(field.to_owned()),
     };
     match reply {
-        Value::Array(_) => strings(reply.clone()).iter().map(|line| line.split(' ').map(field).collect()).collect(),
+        Value::Array(_) => {
+            strings(reply.clone()).iter().map(|line| line.split(' ').filter_map(field).collect()).collect()
+        }
         other => vec![vec![format!("{other:?}")]],
     }
 }

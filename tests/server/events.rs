@@ -61,7 +61,11 @@ fn f41_each_command_and_its_events() {
         (&["BF.DEBUG", "k"], &[]),
         (&["BF.SCANDUMP", "k", "0"], &[]),
         // The server's own event is of another class.
+        (&["BF.DEL", "k", "a"], &[]),
+        (&["BF.COUNT", "k", "a"], &[]),
         (&["DEL", "k"], &[]),
+        (&["BF.DEL", "k", "a"], &[]),
+        (&["BF.MDEL", "k", "a", "b"], &[]),
         (&["BF.EXISTS", "k", "a"], &[]),
         (&["BF.INSERT", "k", "NOCREATE", "ITEMS", "a"], &[]),
         (&["BF.ADD", "k", "a"], &made_and_added),
@@ -71,6 +75,15 @@ fn f41_each_command_and_its_events() {
         (&["BF.INSERT", "k", "CAPACITY", "2", "ERROR", "1e-9", "NONSCALING", "ITEMS", "a", "b", "c"], &made_and_added),
         (&["BF.ADD", "k", "c"], &[]),
         (&["BF.MADD", "k", "c", "a"], &[]),
+        (&["DEL", "k"], &[]),
+        (&["BF.INSERT", "k", "COUNTING", "ERROR", "1e-9", "ITEMS", "a", "b"], &made_and_added),
+        (&["BF.ADD", "k", "a"], &added),
+        (&["BF.MADD", "k", "a", "b"], &added),
+        (&["BF.COUNT", "k", "a"], &[]),
+        (&["BF.DEL", "k", "x"], &[]),
+        (&["BF.DEL", "k", "a"], &["k bf.del"]),
+        (&["BF.MDEL", "k", "x", "y"], &[]),
+        (&["BF.MDEL", "k", "x", "a", "b"], &["k bf.del"]),
     ];
     for (call, expected) in steps {
         run!(c, *call);

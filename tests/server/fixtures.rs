@@ -9,11 +9,19 @@
 //! | `gaps` | BF.RESERVE 0.001 50000000, 30 items |
 //! | `copy` | COPY of `grown` |
 //! | `keyed`, `half-loaded` | BF.LOADCHUNK of `tests/fixtures/v1/*.bin` of these names |
+//!
+//! and one of release 0.2.0 with counting filters:
+//!
+//! | key | how it was made |
+//! |---|---|
+//! | `grown` | BF.RESERVE 0.05 20 COUNTING, BF.MADD of `item0` … `item699`, BF.MDEL of those from `item500` on |
+//! | `twice` | COPY of `grown`, `item0` … `item99` again |
+//! | `keyed`, `half-loaded` | BF.LOADCHUNK of `tests/fixtures/v1/counting-*.bin` of these names |
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::harness::{Client, Options, Server, add, error, found, int, items, ok, version};
+use crate::harness::{Client, Options, Server, add, error, found, int, ints, items, ok, version};
 use crate::{needs, run};
 
 const END: u64 = (1 << 46) - 1;
@@ -31,6 +39,10 @@ const FILTERS: [(&str, usize, usize); 6] = [
     ("gaps", 30, 0),
     ("keyed", 300, 29),
 ];
+
+/// The same of the counting ones, and what BF.CARD answers.
+const COUNTING: [(&str, usize, usize, i64); 3] =
+    [("grown", 500, 36, 500), ("twice", 500, 36, 600), ("keyed", 300, 32, 319)];
 
 fn wrong(c: &mut Client, key: &str) -> usize {
     found(c, key, &(0..1000).map(|i| format!("absent{i}")).collect::<Vec<_>>())
@@ -61,6 +73,32 @@ fn the_rdb_file_of_version_1_is_loaded_for_ever() {
         }
         assert!(error(run!(c, "BF.EXISTS", "half-loaded", "item0")).contains("load"));
     }
+}
+
+#[test]
+fn the_counting_filters_of_version_1_are_loaded_for_ever() {
+    needs!(version().has(7, 0), "RDB files of Redis 7.0");
+    let mut server = on_file(&fixture("counting.rdb"));
+    for restarted in [false, true] {
+        if restarted {
+            server.restart();
+        }
+        let mut c = server.client();
+        assert_eq!(int(run!(c, "DBSIZE")), 4);
+        for (key, n, wrongly, card) in COUNTING {
+            assert_eq!(found(&mut c, key, &items(0..n)), n, "{key}");
+            assert_eq!((wrong(&mut c, key), int(run!(c, "BF.CARD", key))), (wrongly, card), "{key}");
+        }
+        assert!(error(run!(c, "BF.DEL", "half-loaded", "item0")).contains("load"));
+        assert_eq!(int(run!(c, "BF.COUNT", "keyed", "item0")), 15);
+    }
+    let mut c = server.client();
+    for item in items(0..100) {
+        assert!(int(run!(c, "BF.COUNT", "twice", &item)) >= 2);
+        assert_eq!(ints(run!(c, "BF.MDEL", "twice", &item, &item)), [1, 1]);
+    }
+    assert_eq!(found(&mut c, "twice", &items(100..500)), 400);
+    assert!(found(&mut c, "twice", &items(0..100)) < 20);
 }
 
 /// The half-loaded one goes on where it stopped, and what is loaded grows.
@@ -96,7 +134,7 @@ fn records(mut bytes: &[u8]) -> Vec<Vec<u8>> {
 #[test]
 #[ignore = "writes a new fixture: cargo test --test server write_the_rdb_file -- --ignored --nocapture"]
 fn write_the_rdb_file() {
-    let mut server = Options::new().start();
+    let server = Options::new().start();
     let mut c = server.client();
     ok(run!(c, "BF.RESERVE", "grown", "0.05", 20));
     ok(run!(c, "BF.RESERVE", "non-scaling", "0.2", 1000, "NONSCALING"));
@@ -112,10 +150,36 @@ fn write_the_rdb_file() {
     for (key, ..) in FILTERS {
         println!("{key}: {} wrong", wrong(&mut c, key));
     }
+    keep(server, "dump.rdb");
+}
+
+/// Writes `counting.rdb` likewise.
+#[test]
+#[ignore = "writes a new fixture: cargo test --test server write_the_rdb_file -- --ignored --nocapture"]
+fn write_the_rdb_file_of_counting_filters() {
+    let server = Options::new().start();
+    let mut c = server.client();
+    ok(run!(c, "BF.RESERVE", "grown", "0.05", 20, "COUNTING"));
+    add(&mut c, "grown", &items(0..700));
+    assert_eq!(ints(run!(c, "BF.MDEL", "grown", items(500..700))), [1; 200]);
+    assert_eq!(int(run!(c, "COPY", "grown", "twice")), 1);
+    add(&mut c, "twice", &items(0..100));
+    for key in ["keyed", "half-loaded"] {
+        let data = fs::read(fixture(&format!("counting-{key}.bin"))).expect("the fixture");
+        ok(run!(c, "BF.LOADCHUNK", key, 1, data));
+    }
+    for (key, ..) in COUNTING {
+        println!("{key}: {} wrong", wrong(&mut c, key));
+    }
+    keep(server, "counting.rdb");
+}
+
+/// Copies what the server saves to the fixtures, if there is none of this name.
+fn keep(mut server: Server, name: &str) {
     server.stop();
     let written = server.directory().join("dump.rdb");
     println!("{} bytes", fs::metadata(&written).expect("the file").len());
-    if !fixture("dump.rdb").exists() {
-        fs::copy(written, fixture("dump.rdb")).expect("the file can be copied");
+    if !fixture(name).exists() {
+        fs::copy(written, fixture(name)).expect("the file can be copied");
     }
 }

@@ -33,6 +33,15 @@ fn a_missing_key_is_made_as_the_options_say() {
     same(&mut c, &["EXPANSION", "4"], &["0.01", "100", "EXPANSION", "4"]);
     same(&mut c, &["EXPANSION", "0"], &["0.01", "100", "NONSCALING"]);
     same(&mut c, &["NonScaling", "CAPACITY", "50"], &["0.01", "50", "NONSCALING"]);
+    // The third item counts once more.
+    let insert = ["counting", "EXPANSION", "4"];
+    assert_eq!(ints(run!(c, "BF.INSERT", "inserted", &insert, "ITEMS", "a", "b", "a")), [1, 1, 0]);
+    run!(c, "BF.RESERVE", "reserved", "0.01", "100", "EXPANSION", 4, "COUNTING");
+    run!(c, "BF.MADD", "reserved", "a", "b", "a");
+    assert_eq!(c.digest("inserted"), c.digest("reserved"));
+    run!(c, "BF.MADD", "reserved", "a");
+    assert_ne!(c.digest("inserted"), c.digest("reserved"), "the counts are others");
+    run!(c, "DEL", "inserted", "reserved");
 }
 
 #[test]
@@ -70,6 +79,10 @@ fn f80_options_are_whole_words_in_any_case() {
     refused(&mut c, &["CAPPCITY", "10", "ITEMS", "a"], &["CAPPCITY"]);
     refused(&mut c, &["NOSCALING", "ITEMS", "a"], &["NOSCALING"]);
     refused(&mut c, &["ITEM", "a"], &["ITEM"]);
+    refused(&mut c, &["COUNT", "ITEMS", "a"], &["'COUNT'"]);
+    refused(&mut c, &["COUNTING", "1", "ITEMS", "a"], &["'1'"]);
+    refused(&mut c, &["COUNTING", "counting", "ITEMS", "a"], &["COUNTING", "twice"]);
+    refused(&mut c, &["COUNTING", "NONSCALING"], &["ITEMS"]);
     refused(&mut c, &["CAPACITY", "10", "CAPACITY", "10", "ITEMS", "a"], &["CAPACITY", "twice"]);
     refused(&mut c, &["CAPACITY", "ITEMS", "a"], &["capacity"]);
     refused(&mut c, &["CAPACITY", "10"], &["ITEMS"]);
@@ -109,6 +122,7 @@ fn f83_nocreate_excludes_what_a_filter_is_made_with() {
     let mut c = server.client();
     refused(&mut c, &["NOCREATE", "CAPACITY", "10", "ITEMS", "a"], &["NOCREATE", "CAPACITY"]);
     refused(&mut c, &["ERROR", "0.1", "NOCREATE", "ITEMS", "a"], &["NOCREATE", "ERROR"]);
+    refused(&mut c, &["NOCREATE", "COUNTING", "ITEMS", "a"], &["NOCREATE", "COUNTING"]);
     refused(&mut c, &["NOCREATE", "ITEMS", "a"], &["not found"]);
     run!(c, "BF.ADD", "k", "a");
     assert_eq!(ints(run!(c, "BF.INSERT", "k", "NOCREATE", "ITEMS", "a", "b")), [0, 1]);

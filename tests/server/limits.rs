@@ -3,8 +3,8 @@
 use std::fs;
 
 use crate::harness::records::{Filter, Layer};
-use crate::harness::{Client, Options, Server, add, error, found, int, items, ok};
-use crate::run;
+use crate::harness::{Client, Options, Server, add, error, found, int, items, ok, version};
+use crate::{needs, run};
 
 /// What the kernel lets this machine or this container have.
 fn memory_of_the_machine() -> u64 {
@@ -190,4 +190,110 @@ fn a_record_beyond_memory_is_refused_with_one_code() {
     let layer = Layer { lines: 1 << 33, ..Layer::DEFAULT }.record().bytes();
     let text = error(run!(c, "BF.LOADCHUNK", "k", 2, &layer));
     assert!(text.starts_with("ERR the filter needs 549755813888 bytes"), "{text}");
+}
+
+/// What is refused is refused before anything is allocated or evicted for it.
+#[test]
+fn a_refusal_takes_nothing() {
+    let server = Options::new().config("maxmemory", "50mb").config("maxmemory-policy", "allkeys-random").start();
+    let mut c = server.client();
+    for i in 0..100 {
+        ok(run!(c, "SET", format!("other{i}"), "x"));
+    }
+    reserve_steep(&mut c);
+    add(&mut c, "k", &items(0..390));
+    let in_use = |c: &mut Client| c.info("used_memory").parse::<i64>().expect("a number of bytes");
+    let before = in_use(&mut c);
+    ok(run!(c, "CONFIG", "SET", "maxmemory", SMALL_MEMORY));
+    for _ in 0..20 {
+        too_large(&mut c, &["BF.RESERVE", "big", "0.01", "100000000"]);
+        too_large(&mut c, &["BF.INSERT", "big", "CAPACITY", "100000000", "ITEMS", "a"]);
+        // Each new item asks for the second layer.
+        run!(c, "BF.MADD", "k", items(1000..1500));
+    }
+    let more = in_use(&mut c) - before;
+    assert!(more < 1 << 20, "{more} bytes more");
+    assert_eq!(c.info("evicted_keys"), "0");
+    assert_eq!(int(run!(c, "DBSIZE")), 101);
+}
+
+#[test]
+fn over_maxmemory_without_eviction_adds_are_refused_and_questions_answered() {
+    let server = Options::new().config("maxmemory", "20mb").config("maxmemory-policy", "noeviction").start();
+    let mut c = server.client();
+    ok(run!(c, "BF.RESERVE", "k", "0.01", 1_000_000));
+    add(&mut c, "k", &items(0..100_000));
+    ok(run!(c, "CONFIG", "SET", "maxmemory", "1mb"));
+    for call in [
+        &["BF.ADD", "k", "new"][..],
+        &["BF.MADD", "k", "new", "item1"],
+        &["BF.INSERT", "k", "ITEMS", "new"],
+        &["BF.RESERVE", "other", "0.01", "10"],
+        &["BF.LOADCHUNK", "other", "1", "data"],
+    ] {
+        assert!(error(run!(c, call)).starts_with("OOM "), "{call:?}");
+    }
+    assert_eq!(found(&mut c, "k", &items(0..100_000)), 100_000);
+    assert_eq!(int(run!(c, "EXISTS", "other")), 0);
+    ok(run!(c, "CONFIG", "SET", "maxmemory", "20mb"));
+    assert_eq!(int(run!(c, "BF.ADD", "k", "new")), 1);
+}
+
+#[test]
+fn eviction_makes_room_for_filters_and_takes_them_whole() {
+    let server = Options::new().config("maxmemory", "20mb").config("maxmemory-policy", "allkeys-lru").start();
+    let mut c = server.client();
+    // 60 filters of 0.6 MB and more. Each is filled by one command, so that none is evicted half filled and made anew.
+    for i in 0..60 {
+        let key = format!("k{i}");
+        // Refused while what was evicted is still being freed in the background.
+        server.until("there is room", || {
+            let reply = run!(c, "BF.INSERT", &key, "CAPACITY", 500_000, "ITEMS", items(0..2_000));
+            matches!(reply, redis::Value::Array(answers) if answers.len() == 2_000)
+        });
+    }
+    ok(run!(c, "CONFIG", "SET", "maxmemory", "0"));
+    assert!(c.info("evicted_keys").parse::<u64>().expect("a number") > 20);
+    let left = (0..60).filter(|i| int(run!(c, "EXISTS", format!("k{i}"))) == 1);
+    let left: Vec<String> = left.map(|i| format!("k{i}")).collect();
+    // One that frees in the background evicts more than it has to.
+    assert!(!left.is_empty());
+    for key in left {
+        assert_eq!(found(&mut c, &key, &items(0..2_000)), 2_000, "{key}");
+    }
+}
+
+/// Sets how much address space a process of ours may have beyond what it has; none for no limit.
+fn limit_memory(pid: i32, beyond: Option<u64>) {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the status of a process");
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")).expect("its size");
+    let size: u64 = size.trim().trim_end_matches(" kB").parse().expect("a number of KiB");
+    let most = beyond.map_or(libc::RLIM_INFINITY, |beyond| size * 1024 + beyond);
+    let limit = libc::rlimit { rlim_cur: most, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: a limit to read, and no place for the old one.
+    let result = unsafe { libc::prlimit(pid, libc::RLIMIT_AS, &raw const limit, std::ptr::null_mut()) };
+    assert_eq!(result, 0, "the limit of a process of ours can be set");
+}
+
+/// Where the server lets a module know that there is no memory, it is an error and the filters are what they were. One
+/// command at a time under the limit: the server's own allocations end it.
+#[test]
+fn no_memory_is_an_error_and_not_the_end() {
+    needs!(version().has(7, 0), "a server that tells a module that there is no memory");
+    let server = Options::new().config("latency-tracking", "no").start();
+    let mut c = server.client();
+    let pid: i32 = c.info("process_id").parse().expect("a process id");
+    // 60 MB, all chunks made.
+    ok(run!(c, "BF.RESERVE", "k", "0.01", 50_000_000, "NONSCALING"));
+    add(&mut c, "k", &items(0..100_000));
+    let digest = c.digest("k");
+    // Once: the allocator keeps the addresses of what the failed copy had, so another would get further.
+    limit_memory(pid, Some(20 << 20));
+    let reply = run!(c, "COPY", "k", "copy");
+    limit_memory(pid, None);
+    assert!(error(reply).starts_with("ERR "));
+    assert_eq!(int(run!(c, "EXISTS", "copy")), 0);
+    assert_eq!(c.digest("k"), digest);
+    assert_eq!(int(run!(c, "COPY", "k", "copy")), 1);
+    assert_eq!(c.digest("copy"), digest);
 }

@@ -106,3 +106,18 @@ fn a_good_load_says_who_it_is() {
     assert!(!log.to_lowercase().contains("panicked"), "{log}");
     assert!(log.contains("Module 'bf' loaded"), "on {}: {log}", version());
 }
+
+/// A panic ends the server, and whoever looks for the reason finds the place in its log.
+#[test]
+fn the_log_names_the_file_and_the_line_of_a_panic() {
+    let server = Options::new().module_before(built("examples/libfaulty.so"), "").start();
+    let mut c = server.client();
+    ok(run!(c, "SET", "k", "x"));
+    assert!(c.try_run(redis::cmd("FAULTY.PANIC").arg("k")).is_err(), "the server ends without an answer");
+    server.until("the server has ended", || !server.alive());
+    let log = server.log();
+    let line = log.lines().find(|line| line.contains("a fault of the module")).unwrap_or_else(|| panic!("{log}"));
+    assert!(line.contains("tests/server/faulty.rs:") && line.contains("the eighth argument of two"), "{line}");
+    // A line of the log, with its date: the server's, not what went to standard error.
+    assert!(line.contains(" # "), "{line}");
+}

@@ -1,6 +1,8 @@
 //! What filters cost, as the server counts it.
 
-use crate::harness::{Client, Options, Server, add, bytes, found, int, ints, items, ok, version};
+use std::time::Duration;
+
+use crate::harness::{Client, Filters, Options, Server, add, array, bytes, found, int, ints, items, ok, version};
 use crate::run;
 
 fn used(c: &mut Client) -> i64 {
@@ -52,10 +54,14 @@ fn f100_ten_thousand_default_filters() {
     assert!(filter <= most, "{filter} bytes each with their keys, {key} without a filter, at most {most}");
 }
 
-fn bf_bytes(c: &mut Client) -> i64 {
+/// How many filters there are, and what the module has allocated.
+fn filters_and_bytes(c: &mut Client) -> (i64, i64) {
     let text = String::from_utf8(bytes(run!(c, "INFO", "bf"))).expect("text");
-    let line = text.lines().find_map(|line| line.strip_prefix("bf_bytes:")).expect("bf_bytes in INFO bf");
-    line.parse().expect("a number")
+    let number = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("a line of INFO bf");
+        line.parse().expect("a number")
+    };
+    (number("bf_filters:"), number("bf_bytes:"))
 }
 
 /// More than the buffers of a client that sends 500 items a command.
@@ -76,7 +82,7 @@ fn f101_everything_allocated_is_counted() {
     }
     // What filters count is, to the byte, what the module's allocator gave out.
     let sizes: i64 = ["full", "sparse", "chain"].iter().map(|key| ints(run!(c, "BF.INFO", *key, "SIZE"))[0]).sum();
-    assert_eq!(bf_bytes(&mut c), sizes);
+    assert_eq!(filters_and_bytes(&mut c), (3, sizes));
 }
 
 #[test]
@@ -153,4 +159,131 @@ fn f67_memory_and_rate_of_a_default_filter_with_200_000() {
     assert!(bytes <= 550_000, "{bytes} bytes");
     let rate = rate(&mut c, "k", 100_000);
     assert!(rate <= ONE_PERCENT, "{rate}");
+}
+
+/// Filters of every shape, at every stage of a load, copied, grown and loaded again: to the byte.
+#[test]
+fn f101_memory_usage_is_what_the_allocator_gave() {
+    let server = Server::new();
+    let mut c = server.client();
+    let filters = Filters::make(&mut c);
+    let mut keys: Vec<String> = filters.keys().map(str::to_owned).collect();
+    for (key, stages) in [("grown", 7), ("keyed", 5), ("sparse", 3), ("large", 2)] {
+        let mut position = 0;
+        let half = format!("half-{key}");
+        for _ in 0..stages {
+            let mut reply = array(run!(c, "BF.SCANDUMP", key, position));
+            let record = bytes(reply.remove(1));
+            position = int(reply.remove(0));
+            ok(run!(c, "BF.LOADCHUNK", &half, position, record));
+        }
+        let copies = [(key, format!("copy-{key}")), (&half, format!("copy-{half}"))];
+        for (from, to) in &copies {
+            assert_eq!(int(run!(c, "COPY", from, to)), 1);
+        }
+        keys.extend(copies.map(|(_, to)| to).into_iter().chain([half]));
+    }
+    // Of the key itself.
+    let key_of = |c: &mut Client, name: &str| {
+        ok(run!(c, "SET", format!("{name}!"), 1));
+        let value = if version().valkey || version().has(8, 0) { 0 } else { 16 };
+        let bytes = usage(c, &format!("{name}!")) - value;
+        assert_eq!(int(run!(c, "DEL", format!("{name}!"))), 1);
+        bytes
+    };
+    let check = |c: &mut Client, keys: &[String], when: &str| {
+        let sizes: Vec<i64> = keys.iter().map(|key| ints(run!(c, "BF.INFO", key, "SIZE"))[0]).collect();
+        assert_eq!(filters_and_bytes(c), (keys.len() as i64, sizes.iter().sum()), "{when}");
+        for (key, size) in keys.iter().zip(sizes) {
+            // The name is a byte longer than the one that it is compared with, and its own object may be larger.
+            let beside = usage(c, key) - size - key_of(c, key);
+            assert!((-16..=16).contains(&beside), "{key}, {when}: {beside} bytes beside the {size} of the filter");
+        }
+    };
+    check(&mut c, &keys, "made");
+    for (key, size) in [("default", 5000), ("slow", 2500), ("copy-keyed", 4000)] {
+        add(&mut c, key, &items(0..size));
+    }
+    check(&mut c, &keys, "grown");
+    ok(run!(c, "DEBUG", "RELOAD"));
+    check(&mut c, &keys, "loaded");
+    for key in keys.drain(..keys.len() / 2) {
+        assert_eq!(int(run!(c, "DEL", key)), 1);
+    }
+    check(&mut c, &keys, "some deleted");
+}
+
+/// A filter is freed by another thread if freeing it would take long, and only then: 64 allocations, for every server.
+#[test]
+fn f44_free_effort_is_in_proportion() {
+    let server = Server::new();
+    let mut c = server.client();
+    let mut lazily = 0;
+    // Lines, then chunks of 64 of them: 1.2 MB for a million.
+    for (capacity, in_the_background) in [(100, false), (100_000, false), (1_000_000, true), (100_000_000, true)] {
+        ok(run!(c, "BF.RESERVE", "k", "0.01", capacity, "NONSCALING"));
+        add(&mut c, "k", &items(0..10));
+        assert_eq!(int(run!(c, "UNLINK", "k")), 1);
+        lazily += i64::from(in_the_background);
+        server.until("what is freed in the background is freed", || {
+            c.info("lazyfree_pending_objects") == "0" && filters_and_bytes(&mut c) == (0, 0)
+        });
+        assert_eq!(c.info("lazyfreed_objects"), lazily.to_string(), "{capacity}");
+    }
+}
+
+/// Makes and deletes many small filters, again and again; the server's memory after each round: in use, and resident.
+fn rounds(server: &Server, count: usize, rounds: usize) -> Vec<(i64, i64)> {
+    let mut c = server.client();
+    let number = |c: &mut Client, field: &str| c.info(field).parse::<i64>().expect("a number");
+    let empty = used(&mut c);
+    let round = |round: usize| {
+        for begin in (0..count).step_by(10_000) {
+            let calls: Vec<redis::Cmd> = (begin..count.min(begin + 10_000))
+                .map(|i| redis::cmd("BF.ADD").arg(format!("user:{i:07}")).arg(i).to_owned())
+                .collect();
+            c.pipeline(&calls);
+        }
+        let each = (used(&mut c) - empty) / count as i64;
+        let (filters, bytes) = filters_and_bytes(&mut c);
+        assert_eq!(filters, count as i64);
+        assert!(bytes <= 288 * filters, "{bytes} bytes for {filters} filters");
+        println!("{each} bytes a filter and its key, {} of them the filter's", bytes / filters);
+        if round.is_multiple_of(2) {
+            ok(run!(c, "FLUSHALL", "ASYNC"));
+        } else {
+            let keys: Vec<String> = (0..count).map(|i| format!("user:{i:07}")).collect();
+            for keys in keys.chunks(10_000) {
+                assert_eq!(int(run!(c, "UNLINK", keys)), keys.len() as i64);
+            }
+        }
+        server
+            .until("all is freed", || filters_and_bytes(&mut c) == (0, 0) && c.info("lazyfree_pending_objects") == "0");
+        let left = (used(&mut c), number(&mut c, "used_memory_rss"));
+        println!("{} bytes in use, {} resident", left.0, left.1);
+        left
+    };
+    (0..rounds).map(round).collect()
+}
+
+/// Asserts that neither figure goes on growing after the first two rounds, in which buffers and tables find their size.
+/// Buffers of a connection come and go, and the table of keys shrinks when the server comes to it; the least that could be
+/// lost with each filter, 16 bytes a round, is more.
+fn level(count: usize, after: &[(i64, i64)]) {
+    let (early, late) = after.split_at(2);
+    let last = late.last().expect("more rounds");
+    let most = |figure: fn(&(i64, i64)) -> i64| early.iter().map(figure).max().expect("two rounds");
+    assert!(last.0 <= most(|round| round.0) + (1 << 20) + 2 * count as i64, "in use: {after:?}");
+    assert!(last.1 <= most(|round| round.1) * 11 / 10, "resident: {after:?}");
+}
+
+#[test]
+fn many_small_filters_come_and_go() {
+    level(30_000, &rounds(&Server::new(), 30_000, 6));
+}
+
+#[test]
+#[ignore = "takes long: cargo test --test server a_million_small_filters -- --ignored --nocapture"]
+fn a_million_small_filters() {
+    level(1_000_000, &rounds(&Options::new().deadline(Duration::from_secs(600)).start(), 1_000_000, 6));
 }

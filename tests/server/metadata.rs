@@ -17,21 +17,24 @@ struct Row {
 /// Without `module`, which 7.0 and later add.
 const WRITE: &[&str] = &["denyoom", "write"];
 const FAST_WRITE: &[&str] = &["denyoom", "fast", "write"];
+/// What frees memory is not refused for want of it.
+const FAST_DELETE: &[&str] = &["fast", "write"];
 const READ: &[&str] = &["readonly"];
 const FAST_READ: &[&str] = &["fast", "readonly"];
 const INSERTS: &[&str] = &["RW", "insert"];
+const DELETES: &[&str] = &["RW", "delete"];
 const TELLS: &[&str] = &["RO", "access"];
 const LOOKS: &[&str] = &["RO"];
 
 /// `arguments` as redis-cli would hint them.
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 15] = [
     Row {
         name: "bf.reserve",
         arity: -4,
         flags: FAST_WRITE,
         key: INSERTS,
         categories: &["@write", "@fast"],
-        arguments: "key error_rate capacity [EXPANSION expansion] [NONSCALING]",
+        arguments: "key error_rate capacity [EXPANSION expansion] [NONSCALING] [COUNTING] [HASH murmur3|siphash]",
     },
     Row {
         name: "bf.add",
@@ -55,7 +58,8 @@ const ROWS: [Row; 12] = [
         flags: FAST_WRITE,
         key: INSERTS,
         categories: &["@write", "@fast"],
-        arguments: "key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING] ITEMS item...",
+        arguments: "key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING] [COUNTING] \
+                    [HASH murmur3|siphash] ITEMS item...",
     },
     Row {
         name: "bf.exists",
@@ -72,6 +76,30 @@ const ROWS: [Row; 12] = [
         key: TELLS,
         categories: &["@read", "@fast"],
         arguments: "key item...",
+    },
+    Row {
+        name: "bf.del",
+        arity: 3,
+        flags: FAST_DELETE,
+        key: DELETES,
+        categories: &["@write", "@fast"],
+        arguments: "key item",
+    },
+    Row {
+        name: "bf.mdel",
+        arity: -3,
+        flags: FAST_DELETE,
+        key: DELETES,
+        categories: &["@write", "@fast"],
+        arguments: "key item...",
+    },
+    Row {
+        name: "bf.count",
+        arity: 3,
+        flags: FAST_READ,
+        key: TELLS,
+        categories: &["@read", "@fast"],
+        arguments: "key item",
     },
     Row {
         name: "bf.info",
@@ -216,7 +244,8 @@ fn docs() {
         let docs = array(array(run!(c, "COMMAND", "DOCS", row.name)).remove(1));
         assert!(text(&docs, "summary").len() > 20, "{}", row.name);
         assert!(text(&docs, "complexity").starts_with("O("), "{}", row.name);
-        assert_eq!(text(&docs, "since"), "0.1.0", "{}", row.name);
+        let since = if ["bf.del", "bf.mdel", "bf.count"].contains(&row.name) { "0.2.0" } else { "0.1.0" };
+        assert_eq!(text(&docs, "since"), since, "{}", row.name);
         assert_eq!(text(&docs, "module"), "bf");
         assert_eq!(hint(array(field(&docs, "arguments").expect("arguments"))), row.arguments, "{}", row.name);
     }

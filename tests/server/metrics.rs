@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use crate::harness::{Client, Options, Server, add, bytes, error, found, int, items, ok};
 use crate::run;
 
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "bf_filters",
     "bf_bytes",
     "bf_chunks",
     "bf_items_added",
+    "bf_items_deleted",
     "bf_checks",
     "bf_hits",
     "bf_growths",
@@ -68,6 +69,20 @@ fn commands_are_counted_by_item() {
     assert_eq!((figure(&mut c, "bf_checks"), figure(&mut c, "bf_hits")), (8, 3));
     assert_eq!(found(&mut c, "k", &items(0..100)), 100);
     assert_eq!((figure(&mut c, "bf_checks"), figure(&mut c, "bf_hits")), (108, 103));
+}
+
+#[test]
+fn each_add_to_a_counting_filter_is_counted_and_each_delete() {
+    let server = Server::new();
+    let mut c = server.client();
+    ok(run!(c, "BF.RESERVE", "k", "1e-9", 100, "COUNTING"));
+    run!(c, "BF.MADD", "k", "a", "b", "a");
+    run!(c, "BF.ADD", "k", "a");
+    run!(c, "BF.DEL", "k", "a");
+    run!(c, "BF.DEL", "k", "x");
+    run!(c, "BF.MDEL", "k", "a", "x", "b", "b");
+    run!(c, "BF.MDEL", "missing", "a", "x");
+    assert_eq!((figure(&mut c, "bf_items_added"), figure(&mut c, "bf_items_deleted")), (4, 3));
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::fs;
 use redis::Value;
 
 use crate::harness::records::{self, Filter, Layer};
-use crate::harness::{Client, Filters, Options, Server, add, bytes, error, found, int, items, ok, shown, version};
+use crate::harness::{
+    Client, Filters, Options, Random, Server, add, bytes, error, found, int, items, ok, shown, version,
+};
 use crate::{needs, run};
 
 /// Every write is on disk when it is answered, so that a kill loses nothing.
@@ -14,7 +16,7 @@ fn with_aof() -> Options {
 }
 
 /// Rewrites the AOF and waits for it.
-fn rewrite(server: &Server) {
+pub fn rewrite(server: &Server) {
     let mut c = server.client();
     run!(c, "BGREWRITEAOF");
     server.until("the AOF is rewritten", || {
@@ -96,6 +98,31 @@ fn f38_aof_rewritten_without_preamble() {
 #[test]
 fn aof_rewritten_with_preamble() {
     rewritten("yes");
+}
+
+#[test]
+fn files_are_read_with_other_defaults_and_lower_limits() {
+    for preamble in ["yes", "no"] {
+        let mut server = with_aof().config("aof-use-rdb-preamble", preamble).start();
+        let mut c = server.client();
+        let filters = Filters::make(&mut c);
+        // As written, and then rewritten.
+        for is_rewritten in [false, true] {
+            if is_rewritten {
+                rewrite(&server);
+            }
+            add(&mut c, "after", &items(0..500));
+            let after = c.digest("after");
+            server.kill();
+            // Below what some of these filters need; and what is over it is not thrown out.
+            server.module_arguments("ERROR_RATE 0.3 INITIAL_SIZE 7 EXPANSION 0 FILTER_MAX_BYTES 10000");
+            server.configure("maxmemory", "2mb");
+            server.start();
+            c = server.client();
+            filters.check(&mut c);
+            assert_eq!(c.digest("after"), after, "rewritten: {is_rewritten}, preamble: {preamble}");
+        }
+    }
 }
 
 #[test]
@@ -220,16 +247,6 @@ fn the_saved_bytes_are_those_of_the_description() {
     }
 }
 
-/// The checksum at the end of a DUMP: CRC-64/Redis (reflected, polynomial 0xad93d23594c935a9, from 0, without a last
-/// exclusive or).
-fn mend_dump(dump: &mut [u8]) {
-    let (content, sum) = dump.split_at_mut(dump.len() - 8);
-    let crc = content.iter().fold(0_u64, |crc, &byte| {
-        (0..8).fold(crc ^ u64::from(byte), |crc, _| (crc >> 1) ^ (0x95ac_9329_ac4b_c9b5 * (crc & 1)))
-    });
-    sum.copy_from_slice(&crc.to_le_bytes());
-}
-
 #[test]
 fn the_dump_checksum_of_this_test_is_the_servers() {
     let server = Server::new();
@@ -238,7 +255,7 @@ fn the_dump_checksum_of_this_test_is_the_servers() {
     let dump = bytes(run!(c, "DUMP", "k"));
     let mut mended = dump.clone();
     mended[dump.len() - 8..].fill(0);
-    mend_dump(&mut mended);
+    records::mend_dump(&mut mended);
     assert_eq!(mended, dump);
 }
 
@@ -318,7 +335,7 @@ fn f13_a_patched_dump_with_mended_checksums_is_refused() {
         record[offset..offset + patch.len()].copy_from_slice(patch);
         records::mend(record);
         assert_ne!(forged, dump, "{what}");
-        mend_dump(&mut forged);
+        records::mend_dump(&mut forged);
         let text = error(run!(c, "RESTORE", "forged", 0, forged.as_slice()));
         assert!(text.starts_with("ERR Bad data format"), "{what}: {text}");
         assert_eq!(int(run!(c, "EXISTS", "forged")), 0, "{what}");
@@ -326,18 +343,10 @@ fn f13_a_patched_dump_with_mended_checksums_is_refused() {
     // A flipped bit under the record's own checksum.
     let mut forged = dump.clone();
     forged[bits.start + BODY + 22] ^= 1;
-    mend_dump(&mut forged);
+    records::mend_dump(&mut forged);
     assert!(error(run!(c, "RESTORE", "forged", 0, forged.as_slice())).starts_with("ERR Bad data format"));
     ok(run!(c, "RESTORE", "whole", 0, dump.as_slice()));
     assert_eq!(int(run!(c, "BF.EXISTS", "whole", "hello")), 1);
-}
-
-/// A generator of numbers that are the same in each run: splitmix64.
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[test]
@@ -359,14 +368,14 @@ fn f15_damaged_dumps_are_errors_or_filters() {
         }));
     }
     // Those die of a record's checksum, most of them. So the rest have it mended.
-    let mut state = 15;
+    let mut random = Random::new(15);
     while damaged.len() < 100_000 {
         let mut copy = dump.clone();
-        let range = found[usize::try_from(next(&mut state)).expect("64 bits") % found.len()].clone();
+        let range = found[random.below(found.len())].clone();
         let record = &mut copy[range];
-        for _ in 0..=next(&mut state) % 3 {
-            let at = usize::try_from(next(&mut state)).expect("64 bits") % record.len();
-            record[at] = next(&mut state).to_le_bytes()[0];
+        for _ in 0..=random.below(3) {
+            let at = random.below(record.len());
+            record[at] = random.next().to_le_bytes()[0];
         }
         records::mend(record);
         damaged.push(copy);

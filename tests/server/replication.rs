@@ -1,10 +1,13 @@
 //! What a primary sends, and that its replicas end with the same bits.
 
+use std::process::Command;
+
 use redis::Value;
 
 use crate::harness::records::{self, Filter, Layer};
 use crate::harness::{
-    Filters, Options, Server, Stream, add, array, error, found, int, ints, items, ok, shown, version,
+    Client, Filters, Options, Primary, Server, Stream, add, array, bytes, error, found, int, ints, items, ok, shown,
+    version,
 };
 use crate::{needs, run};
 
@@ -117,24 +120,237 @@ fn a_full_synchronisation_brings_everything() {
     }
 }
 
-#[test]
-fn everything_that_is_done_reaches_a_replica() {
-    let (primary, replica) = (Server::new(), Server::new());
-    replica.follow(&primary);
-    let mut c = primary.client();
-    let filters = Filters::make(&mut c);
+/// A replica that ends where a command of its primary's is an error, on servers that can do so.
+fn strict() -> Options {
+    if version().has(7, 0) {
+        Options::new().config("propagation-error-behavior", "panic-on-replicas")
+    } else {
+        Options::new()
+    }
+}
+
+/// All that can be done to keys with filters. What is left: `b` … `moved`.
+fn everything(c: &mut Client, elsewhere: &Server) {
     run!(c, "BF.ADD", "a", "x");
     run!(c, "COPY", "a", "b");
     run!(c, "BF.ADD", "b", "y");
     ok(run!(c, "RENAME", "a", "c"));
+    run!(c, "BF.MADD", "b", items(0..300));
+    run!(c, "BF.INSERT", "d", "ERROR", "0.001", "ITEMS", items(0..200));
+    assert_eq!(int(run!(c, "EXPIRE", "d", 100_000)), 1);
+    let dump = bytes(run!(c, "DUMP", "b"));
+    ok(run!(c, "RESTORE", "e", 0, &dump));
+    ok(run!(c, "RESTORE", "e", 0, dump, "REPLACE"));
+    run!(c, "BF.ADD", "e", "more");
+    assert_eq!(int(run!(c, "COPY", "b", "away", "DB", 1)), 1);
+    ok(run!(c, "SWAPDB", 0, 1));
+    assert_eq!(int(run!(c, "MOVE", "away", 1)), 1);
+    ok(run!(c, "SWAPDB", 0, 1));
+    assert_eq!(int(run!(c, "BF.ADD", "away", "z")), 1);
+    run!(c, "BF.ADD", "gone", "x");
+    assert_eq!(int(run!(c, "PEXPIRE", "gone", 1)), 1);
+    elsewhere.until("the key has expired", || int(run!(c, "EXISTS", "gone")) == 0);
+    run!(c, "BF.ADD", "migrated", "x");
+    ok(run!(c, "MIGRATE", "127.0.0.1", elsewhere.port(), "migrated", 0, 5000));
+    ok(run!(c, "MIGRATE", "127.0.0.1", elsewhere.port(), "c", 0, 5000, "COPY"));
+    ok(run!(c, "MULTI"));
+    run!(c, "BF.RESERVE", "f", "1e-9", 2, "EXPANSION", 2);
+    run!(c, "BF.MADD", "f", items(0..5));
+    run!(c, "BF.ADD", "f", "item1");
+    run!(c, "EXEC");
+    let script = "redis.call('BF.ADD', KEYS[1], ARGV[1]); redis.call('COPY', KEYS[1], KEYS[2]); \
+                  return redis.call('BF.ADD', KEYS[2], ARGV[2])";
+    assert_eq!(int(run!(c, "EVAL", script, 2, "g", "h", "one", "two")), 1);
+    if version().has(7, 0) {
+        let library = "#!lua name=l\nredis.register_function('fill', function(keys, args) \
+                       return redis.call('BF.MADD', keys[1], unpack(args)) end)";
+        run!(c, "FUNCTION", "LOAD", library);
+        assert_eq!(ints(run!(c, "FCALL", "fill", 1, "i", items(0..150))).len(), 150);
+    }
+    // Refused, or without effect.
+    run!(c, "BF.RESERVE", "b", "0.01", 100);
+    run!(c, "BF.RESERVE", "never", "2", 100);
+    run!(c, "BF.LOADCHUNK", "never", 1, "x");
+    run!(c, "BF.MADD", "f", items(0..5));
+    run!(c, "UNLINK", "h");
+}
+
+const LEFT: [&str; 7] = ["b", "c", "d", "e", "f", "g", "away"];
+
+#[test]
+fn everything_that_is_done_reaches_a_replica() {
+    let (primary, replica, elsewhere) = (Server::new(), strict().start(), Server::new());
+    replica.follow(&primary);
+    let mut c = primary.client();
+    let filters = Filters::make(&mut c);
+    everything(&mut c, &elsewhere);
     replica.catch_up(&primary);
     let mut r = replica.client();
     filters.check(&mut r);
     assert_eq!(ints(run!(r, "BF.MEXISTS", "b", "x", "y")), [1, 1]);
-    for key in ["b", "c"] {
-        assert_eq!(r.digest(key), c.digest(key));
+    for key in LEFT {
+        assert_eq!(r.digest(key), c.digest(key), "{key}");
+        assert_eq!(int(run!(r, "TTL", key)) > 0, key == "d", "{key}");
     }
+    assert_eq!(elsewhere.client().digest("c"), c.digest("c"));
+    assert_eq!(int(run!(r, "DBSIZE")), int(run!(c, "DBSIZE")));
     assert!(error(run!(r, "BF.ADD", "b", "z")).starts_with("READONLY"));
+    assert!(replica.alive());
+}
+
+#[test]
+fn the_stream_and_the_aof_hold_the_same_commands() {
+    let options = || Options::new().config("appendonly", "yes").config("appendfsync", "always");
+    let (server, elsewhere) = (options().config("aof-use-rdb-preamble", "no").start(), Server::new());
+    let (mut c, mut stream) = (server.client(), server.stream());
+    everything(&mut c, &elsewhere);
+    // 6.2 writes times to live into the AOF in another way.
+    let but_times = |mut requests: Vec<String>| {
+        requests.retain(|request| !request.contains("EXPIRE"));
+        requests
+    };
+    let sent = but_times(sent(&mut stream, &server));
+    let mut written = but_times(shown(&server.aof()));
+    assert_eq!(written.pop().as_deref(), Some("SET mark-in-the-stream "));
+    assert_eq!(written, sent);
+    // Of what was done several times or in vain there is one trace.
+    assert_eq!(sent.iter().filter(|request| request.contains("never")).count(), 0, "{sent:?}");
+    assert_eq!(sent.iter().filter(|request| request.starts_with("BF.MADD f ")).count(), 2, "before and after growth");
+}
+
+#[test]
+fn a_broken_link_is_mended_by_what_was_missed() {
+    let (primary, replica) = (Server::new(), strict().start());
+    replica.follow(&primary);
+    let mut c = primary.client();
+    let all = items(0..3000);
+    add(&mut c, "k", &all[..1000]);
+    for part in [&all[1000..2000], &all[2000..]] {
+        assert_eq!(int(run!(c, "CLIENT", "KILL", "TYPE", "replica")), 1);
+        add(&mut c, "k", part);
+        replica.catch_up(&primary);
+    }
+    assert_eq!((c.info("sync_full"), c.info("sync_partial_ok")), ("1".into(), "2".into()));
+    let mut r = replica.client();
+    assert_eq!(found(&mut r, "k", &all), 3000);
+    assert_eq!(r.digest("k"), c.digest("k"));
+}
+
+#[test]
+fn a_chain_of_replicas_has_the_same_filters_and_any_can_be_promoted() {
+    let mut first = Server::new();
+    let (second, third) = (strict().start(), strict().start());
+    second.follow(&first);
+    third.follow(&second);
+    let mut c = first.client();
+    let filters = Filters::make(&mut c);
+    everything(&mut c, &Server::new());
+    second.catch_up(&first);
+    third.catch_up(&second);
+    let mut r = third.client();
+    filters.check(&mut r);
+    for key in LEFT {
+        assert_eq!(r.digest(key), c.digest(key), "{key}");
+    }
+    first.kill();
+    ok(run!(second.client(), "REPLICAOF", "NO", "ONE"));
+    add(&mut second.client(), "default", &items(0..500));
+    third.catch_up(&second);
+    assert_eq!(found(&mut r, "default", &items(0..500)), 500);
+    assert_eq!(r.digest("default"), second.client().digest("default"));
+}
+
+#[test]
+fn a_replica_answers_from_its_old_filters_while_it_loads_new_ones() {
+    needs!(version().has(7, 0), "asynchronous loading, of 7.0");
+    let primary = Options::new()
+        .config("repl-diskless-sync", "yes")
+        .config("repl-diskless-sync-delay", "0")
+        .config("repl-backlog-size", "16kb")
+        .config("client-output-buffer-limit", "replica 64kb 0 0")
+        .start();
+    let swapping = Options::new().config("repl-diskless-load", "swapdb");
+    // It looks after clients each time that it has loaded so much.
+    let replica = swapping.config("loading-process-events-interval-bytes", "1024").start();
+    let mut c = primary.client();
+    for i in 0..50 {
+        run!(c, "BF.ADD", format!("k{i}"), "old");
+    }
+    replica.follow(&primary);
+    let mut r = replica.client();
+    // It sleeps until the primary gives it up, and too much is written for a partial synchronisation.
+    let pid = r.info("process_id");
+    signal("-STOP", &pid);
+    run!(c, "CLIENT", "KILL", "TYPE", "replica");
+    for i in 0..50 {
+        run!(c, "BF.MADD", format!("k{i}"), items(0..500));
+    }
+    ok(run!(c, "CONFIG", "SET", "rdb-key-save-delay", 40_000));
+    signal("-CONT", &pid);
+    replica.until("it loads", || r.info("async_loading") == "1");
+    let mut calls: Vec<redis::Cmd> =
+        (0..50).map(|i| redis::cmd("BF.EXISTS").arg(format!("k{i}")).arg("old").to_owned()).collect();
+    calls.push(redis::cmd("INFO").arg("persistence").to_owned());
+    let mut replies = r.pipeline(&calls);
+    let info = String::from_utf8(bytes(replies.pop().expect("the last reply"))).expect("text");
+    assert!(info.contains("async_loading:1"), "it still loads: {info}");
+    assert!(replies.into_iter().all(|reply| int(reply) == 1));
+    replica.catch_up(&primary);
+    for i in 0..50 {
+        let key = format!("k{i}");
+        assert_eq!(found(&mut r, &key, &items(0..500)), 500);
+        assert_eq!(r.digest(&key), c.digest(&key));
+    }
+}
+
+fn signal(name: &str, pid: &str) {
+    assert!(Command::new("kill").args([name, pid]).status().expect("kill runs").success());
+}
+
+/// What a replica makes of a primary of a later release.
+#[test]
+fn records_of_a_later_version_are_refused_by_a_replica_and_its_log_says_so() {
+    let empty = {
+        let server = Server::new();
+        ok(run!(server.client(), "SAVE"));
+        std::fs::read(server.directory().join("dump.rdb")).expect("the RDB file")
+    };
+    let later = records::Record { version: 2, ..Filter::DEFAULT.record() }.bytes();
+    let replica = Server::new();
+    let primary = Primary::serve(
+        empty,
+        &[
+            redis::cmd("BF.LOADCHUNK").arg("k").arg(1).arg(later),
+            redis::cmd("BF.LOADCHUNK").arg("now").arg(1).arg(Filter::DEFAULT.record().bytes()),
+        ],
+    );
+    let mut r = replica.client();
+    ok(run!(r, "REPLICAOF", "127.0.0.1", primary.port()));
+    replica.until("the second command has come", || int(run!(r, "EXISTS", "now")) == 1);
+    assert_eq!(int(run!(r, "EXISTS", "k")), 0);
+    let log = replica.log();
+    assert!(log.contains("records of version 2 (it reads version 1)"), "{log}");
+    assert!(replica.alive());
+}
+
+#[test]
+fn a_full_synchronisation_with_a_later_version_is_refused_and_the_log_says_so() {
+    let server = Options::new().config("rdbcompression", "no").config("rdbchecksum", "no").start();
+    let mut c = server.client();
+    run!(c, "BF.ADD", "k", "x");
+    ok(run!(c, "SAVE"));
+    let mut rdb = std::fs::read(server.directory().join("dump.rdb")).expect("the RDB file");
+    let record = records::find(&rdb).remove(0);
+    rdb[record.start + 8] = 2;
+    records::mend(&mut rdb[record]);
+    let replica = Server::new();
+    let primary = Primary::serve(rdb, &[]);
+    ok(run!(replica.client(), "REPLICAOF", "127.0.0.1", primary.port()));
+    replica.until("the log says why", || replica.log().contains("records of version 2 (it reads version 1)"));
+    // Some servers end then, as for any file that they cannot load.
+    let reply = Client::connect(replica.port(), redis::ProtocolVersion::RESP2)
+        .and_then(|mut r| r.try_run(redis::cmd("BF.EXISTS").arg("k").arg("x")));
+    assert!(!matches!(reply, Ok(Value::Int(1))), "{reply:?}");
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! A filter is a value like any other: it expires, moves, is copied, listed, measured and watched.
 
+use std::collections::HashSet;
 use std::process::Command;
 use std::time::Duration;
 
 use redis::Value;
 
+use crate::harness::records::{self, Filter, Layer, Record};
 use crate::harness::{Client, Filters, Options, Server, add, array, found, int, ints, items, ok, strings};
 use crate::{needs, run};
 
@@ -58,6 +60,71 @@ fn keys_with_filters_expire_are_renamed_and_deleted() {
 }
 
 #[test]
+fn databases_are_swapped_and_keys_go_from_one_to_another() {
+    let server = Server::new();
+    let mut c = server.client();
+    let filters = Filters::make(&mut c);
+    ok(run!(c, "SWAPDB", 0, 1));
+    assert_eq!(int(run!(c, "DBSIZE")), 0);
+    ok(run!(c, "SELECT", 1));
+    filters.check(&mut c);
+    for key in filters.keys() {
+        assert_eq!(int(run!(c, "COPY", key, format!("2-{key}"), "DB", 2)), 1);
+        assert_eq!(int(run!(c, "MOVE", key, 3)), 1);
+    }
+    assert_eq!(int(run!(c, "DBSIZE")), 0);
+    ok(run!(c, "SELECT", 2));
+    filters.check_under(&mut c, "2-");
+    ok(run!(c, "SELECT", 3));
+    filters.check(&mut c);
+}
+
+#[test]
+fn object_knows_filters() {
+    for (policy, question) in [("noeviction", "IDLETIME"), ("allkeys-lfu", "FREQ")] {
+        let server = Options::new().config("maxmemory-policy", policy).start();
+        let mut c = server.client();
+        run!(c, "BF.ADD", "k", "a");
+        assert_eq!(run!(c, "OBJECT", "ENCODING", "k"), Value::BulkString(b"raw".to_vec()));
+        assert_eq!(int(run!(c, "OBJECT", "REFCOUNT", "k")), 1);
+        assert!(int(run!(c, "OBJECT", question, "k")) >= 0);
+        assert_eq!(int(run!(c, "BF.EXISTS", "k", "a")), 1);
+    }
+}
+
+#[test]
+fn eviction_takes_filters_whole_or_not_at_all() {
+    let server = Options::new().config("maxmemory-policy", "allkeys-random").start();
+    let mut c = server.client();
+    // What is evicted is a change like another, so a replica has no more than its primary.
+    let replica = Server::new();
+    replica.follow(&server);
+    let used: u64 = c.info("used_memory").parse().expect("a number");
+    ok(run!(c, "CONFIG", "SET", "maxmemory", used + (4 << 20)));
+    // About 125 KB each, three times what there is room for.
+    let keys: Vec<String> = (0..100).map(|i| format!("k{i}")).collect();
+    for key in &keys {
+        ok(run!(c, "BF.RESERVE", key, "0.01", 100_000));
+        add(&mut c, key, &items(0..2000));
+    }
+    assert!(c.info("evicted_keys").parse::<usize>().expect("a number") > 30);
+    replica.catch_up(&server);
+    let mut r = replica.client();
+    let mut there = 0;
+    for key in &keys {
+        // All or nothing; an add that finds it gone in the middle makes another one, so what came last is always in.
+        let left = int(run!(c, "EXISTS", key));
+        assert_eq!(int(run!(r, "EXISTS", key)), left);
+        if left == 1 {
+            assert_eq!(found(&mut c, key, &items(1500..2000)), 500, "{key}");
+            assert_eq!(r.digest(key), c.digest(key), "{key}");
+            there += 1;
+        }
+    }
+    assert!((1..70).contains(&there), "{there} of 100 are there");
+}
+
+#[test]
 fn f42_a_copy_is_deep() {
     let server = Server::new();
     let mut c = server.client();
@@ -104,6 +171,91 @@ fn the_digest_tells_contents_apart_and_nothing_else() {
     assert_ne!(c.digest("a"), c.digest("b"));
     ok(run!(c, "BF.RESERVE", "n", "0.01", 100, "NONSCALING"));
     assert_ne!(c.digest("n"), empty);
+}
+
+/// However the same items came, one by one or many at once, through growth, on whatever server.
+#[test]
+fn the_digest_is_that_of_the_adds_in_their_order() {
+    let (one, other) = (Server::new(), Server::new());
+    let (mut c, mut d) = (one.client(), other.client());
+    for item in items(0..1500) {
+        run!(c, "BF.ADD", "k", item);
+    }
+    add(&mut d, "k", &items(0..1500));
+    run!(d, "BF.INSERT", "inserted", "ITEMS", items(0..1500));
+    assert_eq!(d.digest("k"), c.digest("k"));
+    assert_eq!(d.digest("inserted"), c.digest("k"));
+}
+
+#[test]
+fn the_digest_sees_each_field_and_each_bit() {
+    let server = Server::new();
+    let mut c = server.client();
+    let layer = Layer { k: 4, s: 2, lines: 130, ..Layer::DEFAULT };
+    let of = |head: Record, layer: Layer, bits: &[u16], items: u64| {
+        let bits: &[(u32, &[u16])] = if bits.is_empty() { &[] } else { &[(1, bits)] };
+        records::joined(&[head, layer.record(), records::bits(0, 0, 3, bits), records::end(&[items])])
+    };
+    let whole = |filter: Filter, layer: Layer, bits: &[u16], items: u64| of(filter.record(), layer, bits, items);
+    let keyed = |key: &[u8; 16]| {
+        let mut head = Filter { flags: 4, ..Filter::DEFAULT }.record();
+        head.body.extend(key);
+        of(head, Layer { family: 2, ..layer }, &[1, 7, 9, 12], 1)
+    };
+    let filter = Filter::DEFAULT;
+    let payloads = [
+        whole(filter, layer, &[1, 7, 9, 12], 1),
+        whole(filter, layer, &[1, 7, 9, 13], 1),
+        whole(filter, layer, &[1, 7, 9], 1),
+        whole(filter, layer, &[], 1),
+        whole(filter, layer, &[1, 7, 9, 12], 2),
+        whole(Filter { rate: 0.02, ..filter }, layer, &[1, 7, 9, 12], 1),
+        whole(Filter { capacity: 101, ..filter }, layer, &[1, 7, 9, 12], 1),
+        whole(Filter { expansion: 3, ..filter }, layer, &[1, 7, 9, 12], 1),
+        whole(Filter { expansion: 0, flags: 1, ..filter }, layer, &[1, 7, 9, 12], 1),
+        keyed(b"0123456789abcdef"),
+        keyed(b"0123456789abcdeg"),
+        whole(filter, Layer { k: 5, ..layer }, &[1, 7, 9, 12], 1),
+        whole(filter, Layer { s: 1, ..layer }, &[1, 7, 9, 12], 1),
+        whole(filter, Layer { lines: 131, ..layer }, &[1, 7, 9, 12], 1),
+        whole(filter, Layer { capacity: 99, ..layer }, &[1, 7, 9, 12], 1),
+        whole(filter, Layer { rate: 0.006, ..layer }, &[1, 7, 9, 12], 1),
+    ];
+    let digests: HashSet<String> = payloads
+        .iter()
+        .map(|payload| {
+            ok(run!(c, "BF.LOADCHUNK", "k", 1, payload));
+            let digest = c.digest("k");
+            assert_eq!(int(run!(c, "DEL", "k")), 1);
+            digest
+        })
+        .collect();
+    assert_eq!(digests.len(), payloads.len(), "all differ");
+}
+
+#[test]
+fn the_digest_sees_how_much_of_a_filter_has_come() {
+    let server = Server::new();
+    let mut c = server.client();
+    let layer = Layer { lines: 130, ..Layer::DEFAULT };
+    const END: i64 = (1 << 46) - 1;
+    // Nothing is in any of these ranges.
+    let records = [
+        (1, Filter::DEFAULT.record()),
+        (2, layer.record()),
+        (3, records::bits(0, 0, 1, &[])),
+        (4, records::bits(0, 1, 2, &[])),
+        (5, records::bits(0, 2, 3, &[])),
+        (END, records::end(&[0])),
+    ];
+    let digests: HashSet<String> = records
+        .iter()
+        .map(|(iterator, record)| {
+            ok(run!(c, "BF.LOADCHUNK", "k", *iterator, record.bytes()));
+            c.digest("k")
+        })
+        .collect();
+    assert_eq!(digests.len(), records.len());
 }
 
 /// What happened to the key since the last call, as keyspace events say.

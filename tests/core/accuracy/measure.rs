@@ -14,6 +14,7 @@
 //! that holds today fails tomorrow only if sizes or layout change.)
 
 use bloomgate::bloom::chain::{Chain, Head, Room, Stop};
+use bloomgate::bloom::geometry::Kind;
 use bloomgate::bloom::layer::{GROUP, Plan};
 use bloomgate::bloom::sizing::Size;
 use statrs::function::gamma::gamma_lr;
@@ -30,8 +31,12 @@ pub struct Cell {
     pub capacity: u64,
     /// 0: NONSCALING.
     pub expansion: u32,
-    /// Adds answered 1 before it is probed.
+    /// Adds answered 1 before it is probed; of a counting filter, items in it.
     pub items: u64,
+    /// Whether items can be deleted.
+    pub kind: Kind,
+    /// Of a counting filter: how often as many items as it holds are deleted, any of them, and as many others added.
+    pub churns: u64,
 }
 
 /// How long a cell is measured.
@@ -65,12 +70,17 @@ pub struct Measured {
 impl Cell {
     /// A filter that takes `capacity` items and no more, full.
     pub fn full(rate: f64, capacity: u64) -> Cell {
-        Cell { rate, capacity, expansion: 0, items: capacity }
+        Cell { rate, capacity, expansion: 0, items: capacity, kind: Kind::Plain, churns: 0 }
     }
 
     /// A filter that has grown to `times` its capacity.
     pub fn grown(rate: f64, capacity: u64, expansion: u32, times: u64) -> Cell {
-        Cell { rate, capacity, expansion, items: capacity * times }
+        Cell { rate, capacity, expansion, items: capacity * times, kind: Kind::Plain, churns: 0 }
+    }
+
+    /// The same of a counting filter after `churns`.
+    pub fn counting(self, churns: u64) -> Cell {
+        Cell { kind: Kind::Counting, churns, ..self }
     }
 
     /// Fills filters and probes them. Cells with different seeds share no items.
@@ -80,7 +90,14 @@ impl Cell {
         // filter keep apart what varies between filters.
         let probes = (20 * self.items).max(400).min(wanted / FEWEST_FILTERS).next_multiple_of(GROUP as u64);
         let filters = wanted.div_ceil(probes);
-        let head = Head { id: [0; 8], rate: self.rate, capacity: self.capacity, expansion: self.expansion, key: None };
+        let head = Head {
+            id: [0; 8],
+            rate: self.rate,
+            capacity: self.capacity,
+            expansion: self.expansion,
+            key: None,
+            kind: self.kind,
+        };
         let plan = head.plan().expect("a capacity that fits");
         let (mut positives, mut squares, mut last) = (0, 0.0, None);
         for number in 0..filters {
@@ -100,22 +117,43 @@ impl Cell {
 
     fn filled(self, head: Head, first: Plan, name: u64) -> Chain {
         let mut chain = Chain::new(head, first).expect("a plan that checks");
+        let mut there: Vec<u64> = Vec::new();
         let mut next = 0;
-        while chain.items() < self.items {
-            let items: [_; GROUP] = std::array::from_fn(|i| item(name, next + i as u64));
-            let group = items.each_ref().map(<[u8; 16]>::as_slice);
-            let wanted = (self.items - chain.items()).min(GROUP as u64) as usize;
-            let added = chain.add_group(&group[..wanted], Room::Kept);
-            next += added.done as u64;
-            match added.stop {
-                None => {}
-                Some(Stop::Full) => {
-                    let plan = chain.plan_next().expect("a next layer");
-                    chain.grow(plan).expect("room for it");
+        let mut fill = |chain: &mut Chain, there: &mut Vec<u64>| {
+            while chain.items() < self.items {
+                let items: [_; GROUP] = std::array::from_fn(|i| item(name, next + i as u64));
+                let group = items.each_ref().map(<[u8; 16]>::as_slice);
+                let wanted = (self.items - chain.items()).min(GROUP as u64) as usize;
+                let added = chain.add_group(&group[..wanted], Room::Kept);
+                if self.churns > 0 {
+                    there.extend(next..next + added.done as u64);
                 }
-                Some(Stop::OutOfMemory) => panic!("out of memory"),
+                next += added.done as u64;
+                match added.stop {
+                    None => {}
+                    Some(Stop::Full) => {
+                        let plan = chain.plan_next().expect("a next layer");
+                        chain.grow(plan).expect("room for it");
+                    }
+                    Some(Stop::OutOfMemory) => panic!("out of memory"),
+                }
             }
+        };
+        fill(&mut chain, &mut there);
+        let (mut random, mut left) = (name, self.churns * self.items);
+        while left > 0 {
+            let some = left.min(GROUP as u64).min(self.items);
+            let leaving = (0..some).map(|_| {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                item(name, there.swap_remove((random >> 32) as usize % there.len()))
+            });
+            let leaving: Vec<[u8; 16]> = leaving.collect();
+            let group: Vec<&[u8]> = leaving.iter().map(<[u8; 16]>::as_slice).collect();
+            assert_eq!(u64::from(chain.remove_group(&group).count_ones()), some, "what is in is missed");
+            fill(&mut chain, &mut there);
+            left -= some;
         }
+        assert!(there.iter().all(|&number| chain.contains(&item(name, number))), "what is in is missed");
         chain
     }
 }

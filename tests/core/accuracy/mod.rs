@@ -41,6 +41,14 @@ fn grown_filters_keep_the_rate_asked() {
     }
 }
 
+#[test]
+fn counting_filters_keep_the_rate_asked_through_churn() {
+    let rates = [0.5, 0.1, 0.01, 0.001, 1e-4, 1e-6];
+    let full = [1, 10, 100, 1000].iter().flat_map(|&capacity| rates.map(|rate| Cell::full(rate, capacity)));
+    let grown = [0.1, 0.01].map(|rate| Cell::grown(rate, 100, 2, 20));
+    assert_kept(full.chain(grown).flat_map(|cell| [cell.counting(0), cell.counting(10)]));
+}
+
 /// A rate that is kept by far would waste memory: 0.5 is honoured.
 #[test]
 fn what_is_asked_is_what_is_got() {

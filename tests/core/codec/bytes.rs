@@ -37,6 +37,10 @@ fn an_encoder_written_from_the_page_writes_the_same_bytes() {
         (head(1e-6, 7000, 0), 900),
         (Head { key: Some(KEY), ..head(0.001, 50, 4) }, 1200),
         (Head { key: Some(KEY), ..head(0.001, 50, 0) }, 60),
+        (counting(head(0.01, 100, 2)), 0),
+        (counting(head(0.01, 100, 2)), 1500),
+        (counting(head(0.3, 100, 0)), 100),
+        (counting(Head { key: Some(KEY), ..head(0.001, 50, 4) }), 1200),
     ] {
         let (naive, filter) = both(head, head.plan().unwrap(), 0..items);
         assert_same(&naive, &filter);
@@ -50,8 +54,11 @@ fn awkward_sizes_too() {
         for (bits, spread) in [(1, 1), (2, 2), (7, 4), (8, 8), (64, 8), (64, 1)] {
             let plan = Plan { capacity: 1 << 40, rate: 0.25, size: Size { lines, bits, spread } };
             for items in [1, 30, 700] {
-                let (naive, filter) = both(head(0.3, 9, 0), plan, 0..items);
-                assert_same(&naive, &filter);
+                for head in [head(0.3, 9, 0), counting(head(0.3, 9, 0))] {
+                    // Each twice: counters are of more values than 1.
+                    let (naive, filter) = both(head, plan, (0..items).chain(0..items));
+                    assert_same(&naive, &filter);
+                }
             }
         }
     }
@@ -61,17 +68,20 @@ fn awkward_sizes_too() {
 #[test]
 fn positions_until_they_are_as_long_as_the_chunk() {
     let plan = Plan { capacity: 1 << 40, rate: 0.25, size: Size { lines: 1, bits: 1, spread: 1 } };
-    let mut seen = BTreeSet::new();
-    for items in 0..80 {
-        let (naive, filter) = both(head(0.3, 9, 0), plan, 0..items);
-        assert_same(&naive, &filter);
-        let set = naive.layers[0].chunks.get(&0).map_or(0, BTreeSet::len);
-        seen.insert(set);
-        let length = records(&filter)[2].1.len() - 40 - 16;
-        let wanted = if set == 0 { 0 } else { 6 + (set * 2).min(64) };
-        assert_eq!(length, wanted, "{set} places");
+    for (head, both_sides) in [(head(0.3, 9, 0), 30..35), (counting(head(0.3, 9, 0)), 24..28)] {
+        let mut seen = BTreeSet::new();
+        for items in 0..80 {
+            let (naive, filter) = both(head, plan, 0..items);
+            assert_same(&naive, &filter);
+            let set = naive.layers[0].chunks.get(&0).map_or(0, BTreeMap::len);
+            seen.insert(set);
+            let length = records(&filter)[2].1.len() - 40 - 16;
+            let sparse = if head.kind == Kind::Counting { set * 2 + set.div_ceil(2) } else { set * 2 };
+            let wanted = if set == 0 { 0 } else { 6 + sparse.min(64) };
+            assert_eq!(length, wanted, "{set} places");
+        }
+        assert!(both_sides.into_iter().all(|set| seen.contains(&set)));
     }
-    assert!((30..35).all(|set| seen.contains(&set)));
 }
 
 /// A reader takes either form, and writes its own.

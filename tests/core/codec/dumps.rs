@@ -386,6 +386,66 @@ fn changes_never_fall_while_loading() {
     assert!(refused.contains("delete the key"), "{refused}");
 }
 
+/// Chunks of a counting filter are of one moment, or are refused, with the way to dump it.
+#[test]
+fn a_counting_filter_that_changes_is_dumped_as_a_copy() {
+    type Change = fn(&mut Chain);
+    let changes: [Change; 3] = [
+        |chain| assert!(!add(chain, &item(1)), "it was there, and counts"),
+        |chain| assert!(chain.remove(&item(1))),
+        |chain| _ = chain.remove_group(&[&item(1), &item(2)]),
+    ];
+    for change in changes {
+        for before in 1..6 {
+            let mut filter = filled(counting(head(0.05, 300, 2)), 0..500);
+            let mut target = None;
+            let mut position = 0;
+            let mut refused = None;
+            for number in 0..6 {
+                if number == before {
+                    let Filter::Whole(Whole::Native(chain)) = &mut filter else { panic!() };
+                    change(chain);
+                }
+                let (next, record) = filter.record_at(position).unwrap().unwrap();
+                match load(&mut target, next, &record) {
+                    Ok(_) => position = next,
+                    Err(error) => {
+                        refused = Some((number, error.to_string()));
+                        break;
+                    }
+                }
+            }
+            let (number, text) = refused.expect("some record is of another moment");
+            assert_eq!(number, before);
+            assert!(text.contains("COPY key tmp") && text.contains("BF.SCANDUMP tmp"), "{text}");
+            // Not even where more had changed by then: nothing is whole.
+            assert!(whole(target.as_ref().unwrap()).is_none());
+            let copy = filter.try_clone(b"tmp").unwrap();
+            let mut target = None;
+            for (iterator, record) in records(&copy) {
+                load(&mut target, iterator, &record).unwrap();
+                assert_eq!(load(&mut target, iterator, &record), Ok(Taken::Unchanged), "sent again");
+            }
+            assert!(bytes(target.as_ref().unwrap()) == bytes(&copy));
+        }
+    }
+    // A layer of the other kind is none of the filter's, whoever sends it.
+    for (own, other) in
+        [(head(0.05, 300, 2), counting(head(0.05, 300, 2))), (counting(head(0.05, 300, 2)), head(0.05, 300, 2))]
+    {
+        let mut filter = filled(own, 0..200);
+        let (Filter::Whole(chain), before) = (&filter, bytes(&filter)) else { panic!() };
+        let next = chain.plan_next().unwrap();
+        let (iterator, _) = next_layer_record(chain, next).unwrap();
+        let NextPlan::Native(plan) = next else { panic!() };
+        let record = Raw::new(2, own.id, 0, layer_body(1, layer_kind(&other), &plan)).bytes();
+        for source in [UNLIMITED, Source::Trusted] {
+            assert!(filter.load(iterator, record::read(&mut record.as_slice()).unwrap(), source).is_err());
+            assert!(bytes(&filter) == before);
+        }
+    }
+}
+
 #[test]
 fn what_a_whole_filter_takes() {
     let make = || filled(head(0.05, 300, 2), 0..200);

@@ -1,5 +1,6 @@
 //! Laws of the round trip, over random filters.
 
+use bloomgate::bloom::geometry::Kind;
 use proptest::prelude::*;
 
 use super::*;
@@ -35,11 +36,19 @@ pub fn cases() -> impl Strategy<Value = Case> {
     let expansion = prop_oneof![Just(0u32), Just(1), Just(2), 2..40u32];
     let size = (prop_oneof![1..70u64, 60..140u64, 100..3000u64, Just(1 << 20)], 1..65u8, 0..4u32);
     let items = prop_oneof![0..5u64, 5..60u64, 60..1500u64];
-    (rate, capacity, expansion, any::<bool>(), any::<[u8; 8]>(), proptest::option::of(size), items, 0..1u64 << 40)
-        .prop_map(|(rate, capacity, expansion, keyed, id, size, items, from)| {
-            let head = Head { id, rate, capacity, expansion, key: keyed.then_some(KEY) };
-            Case { head, size, from, items }
-        })
+    let kind = prop_oneof![Just(Kind::Plain), Just(Kind::Counting)];
+    let head = (any::<[u8; 8]>(), rate, capacity, expansion, any::<bool>(), kind).prop_map(
+        |(id, rate, capacity, expansion, keyed, kind)| {
+            let key = keyed.then_some(KEY);
+            Head { id, rate, capacity, expansion, key, kind }
+        },
+    );
+    (head, proptest::option::of(size), items, 0..1u64 << 40).prop_map(|(head, size, items, from)| Case {
+        head,
+        size,
+        from,
+        items,
+    })
 }
 
 proptest! {
@@ -139,7 +148,7 @@ fn a_half_loaded_copy_is_completed() {
 #[test]
 fn empty_chunks_are_not_written() {
     let plan = Plan { capacity: 50, rate: 0.25, size: Size { lines: 640, bits: 4, spread: 1 } };
-    let mut layer = bloomgate::bloom::layer::Layer::new(plan).unwrap();
+    let mut layer = bloomgate::bloom::layer::Layer::new(plan, Kind::Plain).unwrap();
     layer.make_chunk(3).unwrap();
     let made = Filter::from(Chain::from_layers(head(0.3, 9, 0), vec![layer], 0).unwrap());
     let never = Filter::from(Chain::new(head(0.3, 9, 0), plan).unwrap());

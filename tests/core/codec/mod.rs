@@ -6,6 +6,7 @@ mod dumps;
 mod fixtures;
 mod hostile;
 mod laws;
+mod moving;
 mod refused;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,7 @@ use std::hash::Hasher;
 use std::io::Cursor;
 
 use bloomgate::bloom::chain::{Chain, Head, Room, Stop};
+use bloomgate::bloom::geometry::Kind;
 use bloomgate::bloom::layer::Plan;
 use bloomgate::bloom::sizing::Size;
 use bloomgate::bloom::whole::Whole;
@@ -65,11 +67,19 @@ pub fn cat(parts: &[&[u8]]) -> Vec<u8> {
 }
 
 pub fn filter_body(head: &Head) -> Vec<u8> {
-    let flags = u32::from(head.expansion == 0) + if head.key.is_some() { 4 } else { 0 };
+    let flags = u32::from(head.expansion == 0)
+        + if head.kind == Kind::Counting { 2 } else { 0 }
+        + if head.key.is_some() { 4 } else { 0 };
     let mut body = cat(&[&flags.to_le_bytes(), &head.expansion.to_le_bytes()]);
     body.extend(cat(&[&head.rate.to_le_bytes(), &head.capacity.to_le_bytes()]));
     body.extend(head.key.iter().flatten());
     body
+}
+
+/// Layout, family and width of a filter's layers.
+pub fn layer_kind(head: &Head) -> [u8; 3] {
+    let family = if head.key.is_some() { 2 } else { 1 };
+    if head.kind == Kind::Counting { [2, family, 4] } else { [1, family, 1] }
 }
 
 /// `kind` is layout, family and width.
@@ -80,15 +90,15 @@ pub fn layer_body(number: u16, kind: [u8; 3], plan: &Plan) -> Vec<u8> {
     body
 }
 
-/// A layer of the naive filter: for each chunk the places that are set.
+/// A layer of the naive filter: for each chunk the places that are not 0, and their values.
 #[derive(Clone)]
 pub struct NaiveLayer {
     pub plan: Plan,
     pub items: u64,
-    pub chunks: BTreeMap<u32, BTreeSet<u16>>,
+    pub chunks: BTreeMap<u32, BTreeMap<u16, u8>>,
 }
 
-/// A filter as simple as can be: sets of places.
+/// A filter as simple as can be: maps of places.
 #[derive(Clone)]
 pub struct Naive {
     pub head: Head,
@@ -109,10 +119,10 @@ impl NaiveLayer {
         (self.plan.size.lines - u64::from(chunk) * 64).min(64)
     }
 
-    /// Layout 1: the chunk of an item and its places there.
-    fn places(&self, item: &[u8], key: Option<[u8; 16]>) -> (u32, Vec<u16>) {
+    /// Layouts 1 and 2: the chunk of an item and its places there, each once.
+    fn places(&self, item: &[u8], head: &Head) -> (u32, BTreeSet<u16>) {
         const C: u64 = 0xd134_2543_de82_ef95;
-        let (h1, h2) = hash(item, key);
+        let (h1, h2) = hash(item, head.key);
         let Size { lines, bits, spread } = self.plan.size;
         let product = u128::from(h1) * u128::from(lines);
         let (line, mut rest) = ((product >> 64) as u64, product as u64);
@@ -130,10 +140,14 @@ impl NaiveLayer {
             used.push((first + a + drawn as u64) % c);
         }
         let mut x = h2;
-        let mut places = Vec::new();
+        let mut places = BTreeSet::new();
         for i in 0..u64::from(bits) {
             x = x.wrapping_mul(C);
-            places.push((used[(i % s) as usize] * 512 + (x >> 55)) as u16);
+            let line = used[(i % s) as usize];
+            places.insert(match head.kind {
+                Kind::Plain => line * 512 + (x >> 55),
+                Kind::Counting => line * 128 + (x >> 57),
+            } as u16);
         }
         (chunk, places)
     }
@@ -160,23 +174,33 @@ impl Naive {
     }
 
     pub fn contains(&self, item: &[u8]) -> bool {
-        self.layers.iter().any(|layer| {
-            let (chunk, places) = layer.places(item, self.head.key);
-            layer.chunks.get(&chunk).is_some_and(|set| places.iter().all(|place| set.contains(place)))
+        self.oldest_with(item).is_some()
+    }
+
+    fn oldest_with(&self, item: &[u8]) -> Option<usize> {
+        self.layers.iter().position(|layer| {
+            let (chunk, places) = layer.places(item, &self.head);
+            layer.chunks.get(&chunk).is_some_and(|set| places.iter().all(|place| set.contains_key(place)))
         })
     }
 
-    /// Adds to the newest layer, full or not.
+    /// Adds to the newest layer, full or not, or where a counting filter has the item.
     pub fn add(&mut self, item: &[u8]) -> bool {
-        if self.contains(item) {
+        let there = self.oldest_with(item);
+        if there.is_some() && self.head.kind == Kind::Plain {
             return false;
         }
-        let layer = self.layers.last_mut().unwrap();
-        let (chunk, places) = layer.places(item, self.head.key);
-        layer.chunks.entry(chunk).or_default().extend(places);
+        let newest = self.layers.len() - 1;
+        let layer = &mut self.layers[there.unwrap_or(newest)];
+        let (chunk, places) = layer.places(item, &self.head);
+        let values = layer.chunks.entry(chunk).or_default();
+        for place in places {
+            let value = values.entry(place).or_default();
+            *value = if self.head.kind == Kind::Counting { (*value + 1).min(15) } else { 1 };
+        }
         layer.items += 1;
         self.changes += 1;
-        true
+        there.is_none()
     }
 
     /// All records, for filters whose layers fit into a bits record each.
@@ -185,21 +209,24 @@ impl Naive {
         let mut records = vec![(1, raw(1, filter_body(&self.head)))];
         let mut position = 1;
         for (number, layer) in (0u16..).zip(&self.layers) {
-            let family = if self.head.key.is_some() { 2 } else { 1 };
-            records.push((position + 1, raw(2, layer_body(number, [1, family, 1], &layer.plan))));
+            records.push((position + 1, raw(2, layer_body(number, layer_kind(&self.head), &layer.plan))));
             let chunks = layer.chunk_count();
             let mut body = cat(&[&number.to_le_bytes(), &[0, 0], &[0; 4], &chunks.to_le_bytes()]);
             body.extend((layer.chunks.len() as u32).to_le_bytes());
             for (&index, places) in &layer.chunks {
                 body.extend(index.to_le_bytes());
                 let size = layer.chunk_lines(index) as usize * 64;
-                if places.len() * 2 < size {
+                let counting = self.head.kind == Kind::Counting;
+                let values: Vec<u8> = if counting { places.values().copied().collect() } else { vec![] };
+                if places.len() * 2 + values.len().div_ceil(2) < size {
                     body.extend((places.len() as u16).to_le_bytes());
-                    body.extend(places.iter().flat_map(|place| place.to_le_bytes()));
+                    body.extend(places.keys().flat_map(|place| place.to_le_bytes()));
+                    body.extend(values.chunks(2).map(|two| two[0] + 16 * two.get(1).unwrap_or(&0)));
                 } else {
                     let mut chunk = vec![0u8; size];
-                    for &place in places {
-                        chunk[usize::from(place) / 8] |= 1 << (place % 8);
+                    for (&place, &value) in places {
+                        let (at, shift) = if counting { (place / 2, place % 2 * 4) } else { (place / 8, place % 8) };
+                        chunk[usize::from(at)] |= value << shift;
                     }
                     body.extend(u16::MAX.to_le_bytes());
                     body.extend(chunk);
@@ -217,7 +244,12 @@ impl Naive {
 
 /// What a filter was asked to be; its id is `tests` in ASCII.
 pub fn head(rate: f64, capacity: u64, expansion: u32) -> Head {
-    Head { id: *b"tests\0\0\0", rate, capacity, expansion, key: None }
+    Head { id: *b"tests\0\0\0", rate, capacity, expansion, key: None, kind: Kind::Plain }
+}
+
+/// The same of a counting filter.
+pub fn counting(head: Head) -> Head {
+    Head { kind: Kind::Counting, ..head }
 }
 
 /// The `i`-th item of the tests.

@@ -21,8 +21,6 @@ fn flags() {
         body.extend(more);
         refusal(&[(1, body)])
     };
-    assert!(with(2, &[]).contains("counting filters (flag 2)"));
-    assert!(with(2 | 4, &KEY).contains("counting"));
     // Neither a part of RedisBloom's dump without such a filter, nor such a filter with a key.
     assert!(with(16, &[0; 8]).contains("0x10"));
     assert!(with(8 | 4, &KEY).contains("0xc"));
@@ -37,7 +35,6 @@ fn layers() {
         body.extend(more);
         refusal(&[(1, filter_body(&head(0.1, 10, 2))), (2, body)])
     };
-    assert!(with([2, 1, 4], &[]).contains("layout 2 (4-bit places)"));
     assert!(with([128, 1, 1], &[0; 32]).contains("layout 128 with hash family 1"));
     assert!(with([3, 1, 1], &[]).contains("layout 3"));
     assert!(with([0, 1, 1], &[]).contains("layout 0"));
@@ -47,7 +44,6 @@ fn layers() {
     for family in [0, 3, 255] {
         assert!(with([1, family, 1], &[]).contains(&format!("hash family {family}")));
     }
-    assert!(with([1, 1, 4], &[]).contains("width 4 (counting filters)"));
     for width in [0, 2, 8] {
         assert!(with([1, 1, width], &[]).contains(&format!("width {width}")));
     }
@@ -73,10 +69,20 @@ fn kinds_and_versions() {
 fn what_does_not_fit_together() {
     let (plain, keyed) = (head(0.1, 10, 2), Head { key: Some(KEY), ..head(0.1, 10, 2) });
     let plan = plain.plan().unwrap();
-    for (head, family, ok) in [(plain, 1, true), (plain, 2, false), (keyed, 1, false), (keyed, 2, true)] {
-        let raw = |kind, body| Raw::new(kind, head.id, 0, body).bytes();
-        let bytes = cat(&[&raw(1, filter_body(&head)), &raw(2, layer_body(0, [1, family, 1], &plan))]);
-        assert_eq!(read(&bytes).is_ok(), ok);
+    let kinds = [1, 2].into_iter().flat_map(|layout| [1, 2].map(|family| (layout, family)));
+    for (layout, family, width) in kinds.flat_map(|(layout, family)| [1, 4].map(|width| (layout, family, width))) {
+        for head in [plain, keyed, counting(plain), counting(keyed)] {
+            let raw = |kind, body| Raw::new(kind, head.id, 0, body).bytes();
+            let kind = [layout, family, width];
+            let bytes = cat(&[&raw(1, filter_body(&head)), &raw(2, layer_body(0, kind, &plan))]);
+            match read(&bytes) {
+                Ok(_) => assert_eq!(kind, layer_kind(&head)),
+                Err(refused) => {
+                    assert!(matches!(refused, Refused::Bad(_)), "{refused}");
+                    assert_ne!(kind, layer_kind(&head));
+                }
+            }
+        }
     }
     let flags = |flags: u32, expansion: u32, more: &[u8]| {
         let mut body = filter_body(&plain);
@@ -86,6 +92,7 @@ fn what_does_not_fit_together() {
         read(&Raw::new(1, plain.id, 0, body).bytes())
     };
     assert!(flags(0, 2, &[]).is_ok() && flags(1, 0, &[]).is_ok() && flags(4, 2, &KEY).is_ok());
+    assert!(flags(2, 2, &[]).is_ok() && flags(2 | 1, 0, &[]).is_ok() && flags(2 | 4, 2, &KEY).is_ok());
     for (bits, expansion, more) in
         [(1, 2, &[][..]), (0, 0, &[]), (4, 2, &[]), (4, 2, &KEY[1..]), (0, 2, &KEY), (0, 2, &[0])]
     {
@@ -185,6 +192,41 @@ fn bits() {
         ("all zero", load(0, 2, 1, &whole(0, &[0; 4096]))),
         ("raw too short", load(0, 2, 1, &whole(0, &[1; 4095]))),
         ("raw too long", load(0, 2, 1, &whole(1, &[1; 4096]))),
+    ] {
+        assert!(!refused, "{why}");
+    }
+}
+
+/// Chunks of counters, each wrong in one way.
+#[test]
+fn counters() {
+    let head = counting(head(0.3, 9, 0));
+    let plan = Plan { capacity: 50, rate: 0.25, size: Size { lines: 65, bits: 1, spread: 1 } };
+    let load = |index: u32, places: &[u16], values: &[u8]| {
+        let raw = |kind, body| Raw::new(kind, head.id, 0, body).bytes();
+        let mut body = cat(&[&[0; 8], &2u32.to_le_bytes(), &1u32.to_le_bytes(), &index.to_le_bytes()]);
+        body.extend((places.len() as u16).to_le_bytes());
+        body.extend(places.iter().flat_map(|place| place.to_le_bytes()));
+        body.extend(values);
+        accept(&cat(&[&raw(1, filter_body(&head)), &raw(2, layer_body(0, [2, 1, 4], &plan)), &raw(3, body)])).is_ok()
+    };
+    assert!(load(0, &[0, 8191], &[0x1f]));
+    assert!(load(0, &[0, 1, 8191], &[0x1f, 0x0f]));
+    assert!(load(1, &[127], &[0x01]));
+    let all: Vec<u16> = (0..8192).collect();
+    assert!(load(0, &all, &[0xff; 4096]), "as positions, though longer");
+    for (why, refused) in [
+        ("none", load(0, &[], &[])),
+        ("position outside", load(0, &[0, 8192], &[0x11])),
+        ("position outside the short chunk", load(1, &[128], &[0x01])),
+        ("positions descend", load(0, &[4, 3], &[0x11])),
+        ("low value 0", load(0, &[0, 8191], &[0x10])),
+        ("high value 0", load(0, &[0, 8191], &[0x01])),
+        ("last value 0", load(0, &[0, 1, 2], &[0x11, 0x00])),
+        ("a value too many", load(0, &[0, 1, 2], &[0x11, 0x11])),
+        ("values missing", load(0, &[0, 8191], &[])),
+        ("a byte too many", load(0, &[0, 8191], &[0x11, 0x11])),
+        ("a byte too few", load(0, &[0, 1, 2], &[0x11])),
     ] {
         assert!(!refused, "{why}");
     }

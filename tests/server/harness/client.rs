@@ -13,7 +13,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Client(Connection);
 
 impl Client {
-    pub(super) fn connect(port: u16, protocol: ProtocolVersion) -> RedisResult<Self> {
+    /// # Errors
+    /// Where nobody listens.
+    pub fn connect(port: u16, protocol: ProtocolVersion) -> RedisResult<Self> {
         let info = ("127.0.0.1", port).into_connection_info()?;
         // Without the CLIENT SETINFO that it would send, what a test sends is all that the server sees.
         let settings = info.redis_settings().clone().set_protocol(protocol).set_skip_set_lib_name();

@@ -13,7 +13,7 @@ struct Filter {
 }
 
 /// key, arguments of BF.RESERVE (none: a default filter), items
-const SHAPES: [(&str, &[&str], usize); 10] = [
+const SHAPES: [(&str, &[&str], usize); 14] = [
     ("default", &[], 1),
     ("grown", &[], 3000),
     ("empty", &["0.01", "1000"], 0),
@@ -25,6 +25,10 @@ const SHAPES: [(&str, &[&str], usize); 10] = [
     // Almost all of its chunks were never written.
     ("sparse", &["0.001", "20000000"], 3),
     ("large", &["0.01", "100000"], 50_000),
+    ("counting", &["0.01", "100", "COUNTING"], 3000),
+    ("counting full", &["0.001", "2000", "NONSCALING", "COUNTING"], 2000),
+    ("keyed", &["0.01", "500", "HASH", "siphash"], 2000),
+    ("counting keyed", &["0.01", "500", "HASH", "siphash", "COUNTING"], 2000),
 ];
 
 impl Filters {

@@ -13,8 +13,10 @@
 //! loses its server, with a message; one that hangs without it ends the whole run.
 
 mod client;
+pub mod cluster;
 mod filters;
 mod items;
+mod random;
 pub mod records;
 mod scripts;
 mod wire;
@@ -36,8 +38,9 @@ use tempfile::TempDir;
 pub use client::{Client, array, bytes, error, error_text, int, ints, ok, strings};
 pub use filters::Filters;
 pub use items::{add, found, items};
+pub use random::Random;
 pub use scripts::Language;
-pub use wire::{Request, Stream, shown};
+pub use wire::{Primary, Request, Stream, shown};
 
 /// How long a test may use one server unless it says otherwise. The slowest test that does not takes a few seconds.
 const TEST_DEADLINE: Duration = Duration::from_secs(60);
@@ -250,7 +253,7 @@ impl Server {
         Stream::connect(self.port)
     }
 
-    /// The port on 127.0.0.1; another one after each start.
+    /// The port on 127.0.0.1; after each start the same, unless another process has taken it.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -270,6 +273,11 @@ impl Server {
         wire::read_aof(self.directory())
     }
 
+    /// The file that commands are written to now, on a server with an AOF.
+    pub fn aof_file(&self) -> PathBuf {
+        wire::aof_files(self.directory()).pop().expect("an AOF")
+    }
+
     /// Starts it again on the same data, after [`stop`](Self::stop) or [`kill`](Self::kill).
     #[track_caller]
     pub fn start(&mut self) {
@@ -279,9 +287,11 @@ impl Server {
     /// # Errors
     /// The server's log, when the server ends instead of answering, as for a file that it cannot load.
     pub fn try_start(&mut self) -> Result<(), String> {
-        for _ in 0..PORT_TRIES {
+        for tried in 0..PORT_TRIES {
             let before = self.log().len();
-            self.port = free_port();
+            if self.port == 0 || tried > 0 {
+                self.port = free_port();
+            }
             let child = self.spawn();
             let pid = child.id();
             *lock(&self.process) = Some(child);
@@ -296,9 +306,21 @@ impl Server {
         panic!("no free port in {PORT_TRIES} tries:\n{}", self.log());
     }
 
+    /// Starts it and ends it with SIGKILL after this time, whether it answers by then or not.
+    pub fn start_and_kill(&mut self, after: Duration) {
+        *lock(&self.process) = Some(self.spawn());
+        thread::sleep(after);
+        self.kill();
+    }
+
     /// A line of redis.conf for the next start.
     pub fn configure(&mut self, name: &str, value: &str) {
         self.options = self.options.clone().config(name, value);
+    }
+
+    /// Load arguments of the module for the next start.
+    pub fn module_arguments(&mut self, arguments: &str) {
+        self.options = self.options.clone().module_arguments(arguments);
     }
 
     /// SHUTDOWN SAVE.
@@ -332,11 +354,15 @@ impl Server {
 
     /// Waits until this replica has all that was written on `primary` before.
     pub fn catch_up(&self, primary: &Server) {
-        let target: u64 = primary.client().info("master_repl_offset").parse().expect("an offset");
-        let mut client = self.client();
+        let (mut client, mut upstream) = (self.client(), primary.client());
+        let target: u64 = upstream.info("master_repl_offset").parse().expect("an offset");
+        // A replica notices late that its primary was started anew; the primary knows.
+        let online = format!("port={},state=online", self.port);
         self.until("the replica has what its primary has", || {
             let info = client.info_all();
-            info["master_link_status"] == "up" && info["slave_repl_offset"].parse::<u64>().is_ok_and(|o| o >= target)
+            info["master_link_status"] == "up"
+                && info["slave_repl_offset"].parse::<u64>().is_ok_and(|o| o >= target)
+                && upstream.info_all().values().any(|text| text.contains(&online))
         });
     }
 

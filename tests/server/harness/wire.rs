@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use redis::{Parser, Value};
@@ -70,6 +71,43 @@ impl Stream {
     }
 }
 
+/// A primary that is none: it serves one replica with an RDB file and then these commands.
+pub struct Primary {
+    port: u16,
+}
+
+impl Primary {
+    pub fn serve(rdb: Vec<u8>, commands: &[&redis::Cmd]) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let port = listener.local_addr().expect("the address of a bound socket").port();
+        let commands: Vec<u8> = commands.iter().flat_map(|command| command.get_packed_command()).collect();
+        // It ends with the replica's connection.
+        thread::spawn(move || {
+            let (mut socket, _) = listener.accept().expect("a replica");
+            let mut reader = BufReader::new(socket.try_clone().expect("a second handle on the socket"));
+            let mut parser = Parser::new();
+            while let Ok(value) = parser.parse_value(&mut reader) {
+                let reply = match request(value)[0].to_ascii_uppercase().as_slice() {
+                    b"PING" => b"+PONG\r\n".to_vec(),
+                    b"PSYNC" => {
+                        let mut reply = format!("+FULLRESYNC {} 0\r\n${}\r\n", "a".repeat(40), rdb.len()).into_bytes();
+                        reply.extend(&rdb);
+                        reply.extend(&commands);
+                        reply
+                    }
+                    _ => b"+OK\r\n".to_vec(),
+                };
+                socket.write_all(&reply).expect("the replica reads");
+            }
+        });
+        Self { port }
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+}
+
 /// Commands that say how, not what, is changed.
 fn is_frame(request: &Request) -> bool {
     let frames = [b"SELECT".as_slice(), b"PING", b"REPLCONF", b"MULTI", b"EXEC"];
@@ -84,9 +122,8 @@ fn request(value: Value) -> Request {
     super::client::array(value).into_iter().map(super::bytes).collect()
 }
 
-/// The commands in the AOF of a data directory, but for such as MULTI: from 7.0 on those of the base, unless it is an RDB file,
-/// and of the increments; before, those of the one file.
-pub fn read_aof(directory: &Path) -> Vec<Request> {
+/// The AOF of a data directory: from 7.0 on the base and the increments, in this order; before, the one file.
+pub fn aof_files(directory: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = match fs::read_dir(directory.join("appendonlydir")) {
         Ok(entries) => entries.map(|entry| entry.expect("a directory entry").path()).collect(),
         Err(_) => vec![directory.join("appendonly.aof")],
@@ -94,8 +131,13 @@ pub fn read_aof(directory: &Path) -> Vec<Request> {
     files.retain(|path| path.extension().is_some_and(|extension| extension == "aof"));
     // appendonly.aof.2.base.aof comes before appendonly.aof.2.incr.aof; there are never ten of them here.
     files.sort();
+    files
+}
+
+/// The commands in the AOF of a data directory, but for such as MULTI.
+pub fn read_aof(directory: &Path) -> Vec<Request> {
     let mut requests = Vec::new();
-    for file in files {
+    for file in aof_files(directory) {
         let content = fs::read(&file).expect("the AOF can be read");
         assert!(!is_rdb(&content), "{} begins with an RDB file: look at it before", file.display());
         let (mut rest, mut parser, mut read) = (content.as_slice(), Parser::new(), 0);
