@@ -32,9 +32,9 @@
 //! makes it grow, and whether it is full is told by the items in the newest layer: adds less deletes. Since no item remains
 //! uncounted, a layer is sized for as many distinct items as its capacity (plain ones for a few more: [`super::sizing`]).
 //!
-//! The rate therefore holds through any number of adds and deletes: no place is 0 less often than in a layer that was filled
-//! with the items it holds by its last add of one that was found nowhere, and those are within its capacity. (But for
-//! counters that stay at 15.)
+//! The rate therefore holds through any number of adds and deletes. Only an item that was found nowhere makes a place other than
+//! 0, and when it came the newest layer held no more items than its capacity, itself included; whatever comes before the next
+//! such item leaves these places as they are, or some of them at 0. (But for counters that stay at 15.)
 //!
 //! *Deleting an item that was never added* is answered 0 and changes nothing, as a rule. But if it is a false positive, it is
 //! deleted, and takes counts that belong to others: some of these may be answered "not there" from then on. No counting
@@ -87,6 +87,10 @@ impl Chain {
     pub(super) fn count_up_group(&mut self, items: &[&[u8]], room: Room) -> Added {
         let group = self.group(items);
         let from = self.oldest_with(&group, mask_of(items.len()));
+        // The lines of those that are found are here; the others' in the newest layer are on their way before the first is added.
+        if let Some(newest) = self.layers().next_back() {
+            items_of(mask_of(items.len())).for_each(|i| newest.ask_for_lines(group.hash(i)));
+        }
         let mut new = 0;
         for i in items_of(mask_of(items.len())) {
             // An older layer finds the same items at their turn as before the group; the newest may find more.
@@ -98,11 +102,14 @@ impl Chain {
         Added { done: items.len(), new, stop: None }
     }
 
-    /// Has the item's lines come from all layers, before the first is looked into.
+    /// Has the item's lines come before the first layer is looked into: of the newest, which is the largest and takes what is
+    /// new, all of them, of the others the first.
     fn ask_for(&self, hash: Hash) {
-        if self.layer_count() > 1 {
-            self.layers().for_each(|layer| _ = layer.first_line(hash));
+        let mut layers = self.layers().rev();
+        if let Some(newest) = layers.next() {
+            newest.ask_for_lines(hash);
         }
+        layers.for_each(|layer| _ = layer.first_line(hash));
     }
 
     /// The oldest layer in which each of the `wanted` items is found, or the newest: where a search for it begins. Their lines

@@ -286,6 +286,13 @@ impl Layer {
         first
     }
 
+    /// Asks for all of the item's lines.
+    #[inline]
+    pub fn ask_for_lines(&self, hash: Hash) {
+        let view = self.store.view(self.geometry);
+        by_spread!(self.geometry.spread(), S => self.lines_of::<S>(&view, hash).into_iter().for_each(|line| prefetch(line)));
+    }
+
     /// Whether the item's first line leaves it possible that the layer holds it. `P` is that of the layer's kind.
     #[inline]
     pub fn may_hold<P: Places>(&self, first: &Line, hash: Hash) -> bool {

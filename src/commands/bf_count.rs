@@ -27,7 +27,7 @@ impl Command for CountOf {
         fast: true,
         summary: c"Tells how often an item was added, at most, to a Bloom filter that was reserved with COUNTING",
         complexity: c"O(k * l), where k is the number of counters an item and l the number of layers",
-        since: c"0.2.0",
+        since: c"0.1.0",
         args: &[Arg::one(c"key", Kind::Key), Arg::one(c"item", Kind::String)],
     };
 

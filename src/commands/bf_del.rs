@@ -31,7 +31,7 @@ impl Command for Del {
         fast: true,
         summary: c"Deletes an item once from a Bloom filter that was reserved with COUNTING",
         complexity: c"O(k * l), where k is the number of counters an item and l the number of layers",
-        since: c"0.2.0",
+        since: c"0.1.0",
         args: &[Arg::one(c"key", Kind::Key), Arg::one(c"item", Kind::String)],
     };
 

@@ -26,7 +26,7 @@ impl Command for MDel {
         fast: true,
         summary: c"Deletes items, each once, from a Bloom filter that was reserved with COUNTING",
         complexity: c"O(n * k * l), where n is the number of items, k of counters an item and l of layers",
-        since: c"0.2.0",
+        since: c"0.1.0",
         args: &[Arg::one(c"key", Kind::Key), Arg::many(c"item", Kind::String)],
     };
 

@@ -10,7 +10,7 @@
 //! | `copy` | COPY of `grown` |
 //! | `keyed`, `half-loaded` | BF.LOADCHUNK of `tests/fixtures/v1/*.bin` of these names |
 //!
-//! and one of release 0.2.0 with counting filters:
+//! and another with counting filters:
 //!
 //! | key | how it was made |
 //! |---|---|

@@ -244,8 +244,7 @@ fn docs() {
         let docs = array(array(run!(c, "COMMAND", "DOCS", row.name)).remove(1));
         assert!(text(&docs, "summary").len() > 20, "{}", row.name);
         assert!(text(&docs, "complexity").starts_with("O("), "{}", row.name);
-        let since = if ["bf.del", "bf.mdel", "bf.count"].contains(&row.name) { "0.2.0" } else { "0.1.0" };
-        assert_eq!(text(&docs, "since"), since, "{}", row.name);
+        assert_eq!(text(&docs, "since"), "0.1.0", "{}", row.name);
         assert_eq!(text(&docs, "module"), "bf");
         assert_eq!(hint(array(field(&docs, "arguments").expect("arguments"))), row.arguments, "{}", row.name);
     }

@@ -1,5 +1,4 @@
-//! What earlier releases saved is read for ever: `tests/fixtures/v1` was written by release 0.1.0, but for the counting filters,
-//! which 0.2.0 wrote.
+//! What earlier releases saved is read for ever: `tests/fixtures/v1` was written by release 0.1.0.
 //!
 //! The files are never written again. A release that changes the format adds a directory beside it; this one must
 //! still be read, with the same answers. As long as version 1 is what is written, it is also written the same.
