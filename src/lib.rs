@@ -1,8 +1,9 @@
 //! Bloomgate: Bloom filters as a native data type for Redis and Valkey.
 //!
 //! ```text
-//! argv ─ parse ─ open key ─ Chain ─ reply ─ tell (replicate, notify)
+//! argv ─ parse ─ open key ─ Whole ─ reply ─ tell (replicate, notify)
 //!                             │
+//!          Whole  = a Chain, or a filter that came from RedisBloom, in its layout (`bloom::flat`)
 //!          Chain  = layers, oldest … newest; only the newest takes new items
 //!          Layer  = capacity, rate → k bits, s lines an item, L lines in all; items; Store
 //!          Store  = chunks of 4096 bytes, made when first written; the last may be shorter
@@ -12,7 +13,7 @@
 //! | room | what is in it |
 //! |---|---|
 //! | [`commands`] | one file a command, named after it: `bf_add.rs` |
-//! | [`keytype`] | the data type: RDB, AOF, copy, memory, digest, defragmentation |
+//! | [`keytype`] | the data types, our own and RedisBloom's: RDB, AOF, copy, memory, digest, defragmentation |
 //! | [`host`] | what the server offers, and its calls |
 //! | [`metrics`] | what INFO shows |
 //! | [`config`] | defaults and limits: load arguments and module configurations |

@@ -6,6 +6,7 @@ use bloomgate::bloom::chain::{Chain, Head, Room, Stop};
 use bloomgate::bloom::geometry::Kind;
 use bloomgate::bloom::layer::{GROUP, Plan};
 use bloomgate::bloom::sizing::Size;
+use bloomgate::bloom::whole::Whole;
 use bloomgate::codec::filter::Filter;
 
 use super::records;
@@ -57,18 +58,14 @@ pub fn run(input: &[u8]) {
             3 | 4 => {
                 // One after the other gives the same: pieces of one byte, so that many are equal.
                 let group: Vec<&[u8]> = item.chunks(1).take(GROUP).collect();
-                let twin = match Filter::Whole(chain.try_clone(chain.head().id).expect("memory")) {
-                    Filter::Whole(mut twin) => {
-                        let new: u32 = group.iter().map(|item| add(&mut twin, &[item], plan)).sum();
-                        (new, records::save(&Filter::Whole(twin)))
-                    }
-                    Filter::Partial(_) => unreachable!(),
-                };
+                let mut twin = chain.try_clone(chain.head().id).expect("memory");
+                let new: u32 = group.iter().map(|item| add(&mut twin, &[item], plan)).sum();
+                let twin = (new, records::save(&Filter::from(twin)));
                 let new = add(&mut chain, &group, plan);
                 added += took_effect(new, group.len());
-                let whole = Filter::Whole(chain);
+                let whole = Filter::from(chain);
                 assert!(twin == (new, records::save(&whole)));
-                let Filter::Whole(back) = whole else { unreachable!() };
+                let Filter::Whole(Whole::Native(back)) = whole else { unreachable!() };
                 chain = back;
                 group.iter().for_each(|item| *set.entry(item.to_vec()).or_default() += 1);
             }
@@ -76,13 +73,17 @@ pub fn run(input: &[u8]) {
                 let _ = chain.grow(plan);
             }
             6 => {
-                let filter = Filter::Whole(chain);
+                let filter = Filter::from(chain);
                 records::check(&filter);
-                let Ok(Filter::Whole(read)) = records::read(&records::save(&filter)) else { panic!("not read") };
+                let Ok(Filter::Whole(Whole::Native(read))) = records::read(&records::save(&filter)) else {
+                    panic!("not read")
+                };
                 chain = read;
             }
             7 => {
-                let Ok(Filter::Whole(copy)) = Filter::Whole(chain).try_clone(item) else { panic!("not copied") };
+                let Ok(Filter::Whole(Whole::Native(copy))) = Filter::from(chain).try_clone(item) else {
+                    panic!("not copied")
+                };
                 chain = copy;
             }
             _ if kind == Kind::Plain => {}

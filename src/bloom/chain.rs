@@ -196,12 +196,6 @@ impl Chain {
         size_of::<Chain>() + rest + layers
     }
 
-    /// Bytes of all lines once every chunk is made, with a further layer of this plan.
-    pub fn full_bytes_with(&self, plan: Plan) -> u64 {
-        // Each layer has at most 2^34 lines and there are at most 128: no overflow.
-        64 * (self.lines() + plan.size.lines)
-    }
-
     /// Lines of all layers, missing chunks included.
     pub fn lines(&self) -> u64 {
         self.layers().map(|layer| layer.geometry().lines()).sum()
@@ -360,14 +354,7 @@ impl Chain {
         // What is there before the group is there at its item's turn too, since bits only get set. The rest is tried
         // in order, against the newest layer alone: only that one changes, and its lines are in the cache now.
         let present = self.probe::<OneBit>(&mut group, all);
-        let mut new = 0;
-        for i in items_of(all & !present) {
-            match self.insert(group.hash(i), room) {
-                Ok(was_new) => new |= u64::from(was_new) << i,
-                Err(stop) => return Added { done: i, new, stop: Some(stop) },
-            }
-        }
-        Added { done: items.len(), new, stop: None }
+        add_absent(items.len(), all & !present, |i| self.insert(group.hash(i), room))
     }
 
     /// Adds an item that no older layer holds.
@@ -422,6 +409,19 @@ impl Chain {
             rest = &rest[..rest.len() - 1];
         }
     }
+}
+
+/// Adds the `absent` items of a group of `len`, in order.
+#[inline]
+pub(super) fn add_absent(len: usize, absent: Mask, mut insert: impl FnMut(usize) -> Result<bool, Stop>) -> Added {
+    let mut new = 0;
+    for i in items_of(absent) {
+        match insert(i) {
+            Ok(was_new) => new |= u64::from(was_new) << i,
+            Err(stop) => return Added { done: i, new, stop: Some(stop) },
+        }
+    }
+    Added { done: len, new, stop: None }
 }
 
 /// The mask of the first `len` items of a group.

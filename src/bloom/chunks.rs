@@ -278,6 +278,12 @@ impl<'a> View<'a> {
         }
     }
 
+    /// A line of a chunk, or an empty one if the chunk is missing.
+    #[inline]
+    pub fn line(&self, chunk: u32, line: usize) -> &'a Line {
+        self.chunk(chunk).and_then(|chunk| chunk.get(line)).unwrap_or(&NOTHING)
+    }
+
     /// The lines of the chunk, if it is there.
     #[inline]
     pub fn chunk(&self, chunk: u32) -> Option<&'a [Line]> {

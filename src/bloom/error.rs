@@ -11,6 +11,8 @@ pub enum Error {
     TooLarge,
     /// The filter has as many layers as the saved format can number.
     TooManyLayers,
+    /// RedisBloom could not read the filter with a further layer.
+    CannotGrow,
     /// The allocator had no memory for a chunk or a table of chunks.
     OutOfMemory,
     /// A value breaks a rule of the format; the text names the rule.
@@ -25,6 +27,10 @@ impl fmt::Display for Error {
                 write!(f, "the filter needs more than {most} bytes (1 TiB), the most that one filter may have")
             }
             Error::TooManyLayers => write!(f, "a filter has at most {} layers", super::chain::MAX_LAYERS),
+            Error::CannotGrow => f.write_str(
+                "the filter came from RedisBloom, which could not read it with a further layer: \
+                 reserve a new filter beside it, add to that one and ask both",
+            ),
             Error::OutOfMemory => f.write_str("out of memory"),
             Error::Malformed(rule) => f.write_str(rule),
         }

@@ -78,6 +78,74 @@ impl Family for SipHash<'_> {
     }
 }
 
+/// MurmurHash64A (Appleby) of the item under one seed, and under the first result: RedisBloom's hash.
+#[derive(Clone, Copy, Debug)]
+pub struct Murmur64A;
+
+impl Murmur64A {
+    /// Its multiplier, which RedisBloom also takes as the seed.
+    const M: u64 = 0xc6a4_a793_5bd1_e995;
+
+    #[inline]
+    fn seeded(item: &[u8], seed: u64) -> u64 {
+        const M: u64 = Murmur64A::M;
+        let mut hash = seed ^ (item.len() as u64).wrapping_mul(M);
+        let (words, rest) = item.as_chunks::<8>();
+        for word in words {
+            let mut k = u64::from_le_bytes(*word).wrapping_mul(M);
+            k = (k ^ k >> 47).wrapping_mul(M);
+            hash = (hash ^ k).wrapping_mul(M);
+        }
+        if !rest.is_empty() {
+            hash ^= rest.iter().rev().fold(0, |k, &byte| k << 8 | u64::from(byte));
+            hash = hash.wrapping_mul(M);
+        }
+        hash = (hash ^ hash >> 47).wrapping_mul(M);
+        hash ^ hash >> 47
+    }
+}
+
+impl Family for Murmur64A {
+    #[inline]
+    fn hash(self, item: &[u8]) -> Hash {
+        let h1 = Self::seeded(item, Self::M);
+        Hash { h1, h2: Self::seeded(item, h1) }
+    }
+}
+
+/// MurmurHash2 (Appleby), likewise: that of RedisBloom's first releases. Both halves are of 32 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Murmur2;
+
+impl Murmur2 {
+    #[inline]
+    fn seeded(item: &[u8], seed: u32) -> u32 {
+        const M: u32 = 0x5bd1_e995;
+        // The length enters in 32 bits.
+        let mut hash = seed ^ item.len() as u32;
+        let (words, rest) = item.as_chunks::<4>();
+        for word in words {
+            let mut k = u32::from_le_bytes(*word).wrapping_mul(M);
+            k = (k ^ k >> 24).wrapping_mul(M);
+            hash = hash.wrapping_mul(M) ^ k;
+        }
+        if !rest.is_empty() {
+            hash ^= rest.iter().rev().fold(0, |k, &byte| k << 8 | u32::from(byte));
+            hash = hash.wrapping_mul(M);
+        }
+        hash = (hash ^ hash >> 13).wrapping_mul(M);
+        hash ^ hash >> 15
+    }
+}
+
+impl Family for Murmur2 {
+    #[inline]
+    fn hash(self, item: &[u8]) -> Hash {
+        let first = Self::seeded(item, 0x9747_b28c);
+        Hash { h1: first.into(), h2: Self::seeded(item, first).into() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;

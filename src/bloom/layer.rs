@@ -168,6 +168,16 @@ impl Layer {
         self.geometry
     }
 
+    /// How many adds answered 1 it was made for.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// The false-positive rate it was made for.
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
     /// Adds to it that were answered 1; in a counting filter, adds less deletes.
     pub fn items(&self) -> u64 {
         self.items
@@ -221,6 +231,12 @@ impl Layer {
             return Err(Error::Malformed("a chunk lies within its layer"));
         }
         self.store.make(self.geometry, chunk)
+    }
+
+    /// The chunks, opened for a group of lookups.
+    #[inline]
+    pub(super) fn view(&self) -> View<'_> {
+        self.store.view(self.geometry)
     }
 
     /// Indexes of the chunks made, ascending, beginning at `from`.

@@ -78,7 +78,8 @@
 //!
 //! [`hash`] item → h1, h2; [`geometry`] h1, h2 → chunk, lines, places; [`chunks`] the memory, [`moving`] its defragmentation;
 //! [`sizing`] capacity, rate → L, k, s; [`layer`] one filter of fixed size; [`chain`] layers, growth, groups; [`counting`] filters
-//! that can forget; [`check`] what well-formed means; [`stats`] what a filter has become.
+//! that can forget; [`check`] what well-formed means; [`stats`] what a filter has become; [`flat`] a filter of RedisBloom's, in its
+//! layout; [`whole`] either of the two.
 //!
 //! # References
 //!
@@ -97,9 +98,11 @@ pub mod check;
 pub mod chunks;
 pub mod counting;
 pub mod error;
+pub mod flat;
 pub mod geometry;
 pub mod hash;
 pub mod layer;
 pub mod moving;
 pub mod sizing;
 pub mod stats;
+pub mod whole;

@@ -30,6 +30,7 @@
 //! one, so its n is divided by the share that the older ones let pass.
 
 use super::chain::Chain;
+use super::flat::{Flat, FlatLayer};
 use super::geometry::{CHUNK_LINES, Kind, Line};
 use super::layer::{Layer, Plan};
 
@@ -39,8 +40,14 @@ pub const SAMPLE: usize = 64;
 /// What a layer has become.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayerStats {
-    /// What it was made for.
-    pub plan: Plan,
+    /// Items it was made for.
+    pub capacity: u64,
+    /// The rate it was made for.
+    pub asked: f64,
+    /// Bits that an item sets.
+    pub hashes: u32,
+    /// Cache lines that they lie in.
+    pub lines_per_item: u32,
     /// Adds that were answered 1.
     pub items: u64,
     /// Bits of all chunks, missing ones included.
@@ -73,7 +80,15 @@ pub struct Stats {
 impl Stats {
     /// Reads them off a filter.
     pub fn of(chain: &Chain) -> Stats {
-        let layers: Vec<_> = chain.layers().map(LayerStats::of).collect();
+        Stats::of_layers(chain.layers().map(LayerStats::of).collect())
+    }
+
+    /// Reads them off a filter in RedisBloom's layout.
+    pub fn of_flat(flat: &Flat) -> Stats {
+        Stats::of_layers(flat.layers().iter().map(LayerStats::of_flat).collect())
+    }
+
+    fn of_layers(layers: Vec<LayerStats>) -> Stats {
         // As logarithms: the rates may be far below the precision of 1 − r.
         let (mut distinct, mut passed) = (0.0, 0.0_f64);
         for layer in &layers {
@@ -106,7 +121,10 @@ impl LayerStats {
         let share = lines_made as f64 / (geometry.lines() * lines_seen.max(1)) as f64;
         let fill = share * set as f64 / f64::from(kind.line_places());
         LayerStats {
-            plan,
+            capacity: plan.capacity,
+            asked: plan.rate,
+            hashes: plan.size.bits.into(),
+            lines_per_item: plan.size.spread.into(),
             items: layer.items(),
             bits: 512 * geometry.lines(),
             fill,
@@ -115,6 +133,29 @@ impl LayerStats {
             made,
             chunks: geometry.chunks().into(),
             bytes: layer.bytes() as u64,
+        }
+    }
+
+    /// Reads them off a layer in RedisBloom's layout: a classic filter, whose places lie anywhere, each for itself. So its
+    /// rate is fill^k and its items are −(m/k) · ln(1 − fill).
+    fn of_flat(layer: &FlatLayer) -> LayerStats {
+        let plan = layer.plan();
+        // What is counted is the same; what it means is not.
+        let cells = LayerStats::of(layer.cells());
+        let bits = layer.modulus();
+        let fill = (cells.fill * cells.bits as f64 / bits as f64).min(1.0);
+        let hashes = f64::from(plan.hashes);
+        // As in `distinct`: with every place set, what one empty one would say.
+        let empty = (-fill.min(1.0 - 1.0 / bits.max(2) as f64)).ln_1p();
+        let distinct = -(bits as f64 / hashes) * empty;
+        LayerStats {
+            hashes: plan.hashes,
+            lines_per_item: plan.hashes,
+            bits,
+            fill,
+            rate: fill.powf(hashes),
+            distinct,
+            ..cells
         }
     }
 }

@@ -11,8 +11,7 @@
 //! −8  sum      u64 XXH3-64, seed 0, of all bytes before it
 //! ```
 //!
-//! What is not described is refused; what is described and not yet implemented (layers of other modules) is refused too, by
-//! name.
+//! What is not described is refused.
 
 use std::fmt;
 
@@ -20,9 +19,11 @@ use bitvec::field::BitField;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::bloom::chain::Head;
+use crate::bloom::check::{check_capacity, check_head, check_rate};
 use crate::bloom::chunks::{places, places_mut};
 use crate::bloom::error::Error;
-use crate::bloom::geometry::{Geometry, Kind, Line};
+use crate::bloom::flat::{FlatHead, FlatPlan};
+use crate::bloom::geometry::{Kind, Line};
 use crate::bloom::hash::Key;
 use crate::bloom::layer::{Layer, Plan};
 use crate::bloom::sizing::Size;
@@ -50,6 +51,13 @@ const FLAG_FOREIGN_PART: u32 = 16;
 
 const FAMILY_MURMUR3: u8 = 1;
 const FAMILY_SIPHASH: u8 = 2;
+/// RedisBloom's: one array of bits, and its two hash families.
+const LAYOUT_FLAT: u8 = 128;
+const FAMILY_MURMUR64A: u8 = 128;
+const FAMILY_MURMUR2: u8 = 129;
+
+/// Bytes of a full chunk.
+const CHUNK_BYTES: u64 = 4096;
 
 /// In the place of a number of positions: the chunk follows as it is.
 const RAW: u16 = u16::MAX;
@@ -103,6 +111,8 @@ pub struct Record<'a> {
 pub enum Body<'a> {
     /// What the filter was asked to be. The id is the record's.
     Filter(Head),
+    /// As [`Body::Filter`], of a filter in RedisBloom's layout.
+    FlatFilter(FlatFilter),
     /// A layer: its position from the oldest (0), its plan, its kind, and whether its hash family is the keyed one.
     Layer {
         /// Position from the oldest, 0.
@@ -114,11 +124,45 @@ pub enum Body<'a> {
         /// Whether its hash family is the keyed one.
         keyed: bool,
     },
+    /// A layer in RedisBloom's layout.
+    FlatLayer {
+        /// Position from the oldest, 0.
+        number: u16,
+        /// What the layer is to be.
+        plan: FlatPlan,
+        /// Whether its hash family is the one of 64 bits.
+        wide: bool,
+    },
     /// Chunks of one layer.
     Bits(Bits<'a>),
     /// Items of each layer, oldest first: u64 each.
     End(Counts<'a>),
 }
+
+/// What a filter record says of a filter in RedisBloom's layout.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlatFilter {
+    /// The rate of the filter, as far as its first layer tells it.
+    pub rate: f64,
+    /// The capacity of its first layer.
+    pub capacity: u64,
+    /// What it states itself.
+    pub head: FlatHead,
+    /// Where a dump of RedisBloom's goes on, of which a part has come.
+    pub rest: Option<Rest>,
+}
+
+/// The part of a dump of RedisBloom's that is still to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// The offset of its first byte, of all layers' arrays laid end to end.
+    pub next: u64,
+    /// How many of the filter's layers were not there when the dump began: their bytes are not part of it.
+    pub later: u16,
+}
+
+/// In the field of the next offset the layers that came later stand above the offset, which is at most 2⁴⁰.
+const LATER_SHIFT: u32 = 48;
 
 /// Chunks `from .. to` of a layer, of which those that follow in `chunks` hold bits.
 #[derive(Clone, Copy, Debug)]
@@ -217,7 +261,7 @@ pub fn read<'a>(bytes: &mut &'a [u8]) -> Result<Record<'a>, Refused> {
     let changes = u64_of(&mut head)?;
     let (_, body) = covered.split_at(BODY_AT);
     let body = match kind {
-        KIND_FILTER => Body::Filter(read_filter(id, body)?),
+        KIND_FILTER => read_filter(id, body)?,
         KIND_LAYER => read_layer(body)?,
         KIND_BITS => Body::Bits(read_bits(body)?),
         KIND_END => Body::End(read_end(body)?),
@@ -232,31 +276,43 @@ fn nothing_left(body: &[u8]) -> Result<(), Refused> {
     if body.is_empty() { Ok(()) } else { Err(Refused::Bad("it is longer than what it announces")) }
 }
 
-fn read_filter(id: [u8; 8], mut body: &[u8]) -> Result<Head, Refused> {
+fn read_filter<'a>(id: [u8; 8], mut body: &[u8]) -> Result<Body<'a>, Refused> {
     let flags = u32_of(&mut body)?;
     let expansion = u32_of(&mut body)?;
     let rate = f64_of(&mut body)?;
     let capacity = u64_of(&mut body)?;
-    for (flag, name) in [
-        (FLAG_FOREIGN, "filters in another module's layout (flag 8)"),
-        (FLAG_FOREIGN_PART, "parts of another module's dump (flag 16)"),
-    ] {
-        if flags & flag != 0 {
-            return Err(Refused::Unknown(name.to_owned()));
-        }
-    }
-    if flags & !(FLAG_NON_SCALING | FLAG_COUNTING | FLAG_KEYED) != 0 {
+    let foreign = flags & FLAG_FOREIGN != 0;
+    let own = if foreign { FLAG_FOREIGN | FLAG_FOREIGN_PART } else { FLAG_COUNTING | FLAG_KEYED };
+    if flags & !(FLAG_NON_SCALING | own) != 0 {
         return Err(Refused::Unknown(format!("filters with flags {flags:#x}")));
     }
     if (flags & FLAG_NON_SCALING != 0) != (expansion == 0) {
         return Err(Refused::Bad("its expansion is 0 without the non-scaling flag, or the other way round"));
     }
+    if foreign {
+        let non_scaling = expansion == 0;
+        let head = FlatHead { options: u32_of(&mut body)?, growth: u32_of(&mut body)?, items: u64_of(&mut body)? };
+        let rest = if flags & FLAG_FOREIGN_PART != 0 { Some(read_rest(u64_of(&mut body)?)) } else { None };
+        nothing_left(body)?;
+        head.check()?;
+        check_rate(rate)?;
+        check_capacity(capacity)?;
+        if non_scaling != head.is_non_scaling() || !(non_scaling || expansion == head.growth) || id != [0; 8] {
+            return Err(Refused::Bad("what it says twice differs, or its id is not 0"));
+        }
+        return Ok(Body::FlatFilter(FlatFilter { rate, capacity, head, rest }));
+    }
     let key: Option<Key> = if flags & FLAG_KEYED != 0 { Some(*take(&mut body)?) } else { None };
     let kind = if flags & FLAG_COUNTING != 0 { Kind::Counting } else { Kind::Plain };
     nothing_left(body)?;
     let head = Head { id, rate, capacity, expansion, key, kind };
-    crate::bloom::check::check_head(&head)?;
-    Ok(head)
+    check_head(&head)?;
+    Ok(Body::Filter(head))
+}
+
+fn read_rest(field: u64) -> Rest {
+    // Sixteen bits are left by the shift.
+    Rest { next: field & ((1 << LATER_SHIFT) - 1), later: (field >> LATER_SHIFT) as u16 }
 }
 
 fn read_layer<'a>(mut body: &[u8]) -> Result<Body<'a>, Refused> {
@@ -269,17 +325,11 @@ fn read_layer<'a>(mut body: &[u8]) -> Result<Body<'a>, Refused> {
     let lines = u64_of(&mut body)?;
     let capacity = u64_of(&mut body)?;
     let rate = f64_of(&mut body)?;
+    let flat = layout == LAYOUT_FLAT;
     let kind = match layout {
-        1 => Kind::Plain,
+        1 | LAYOUT_FLAT => Kind::Plain,
         2 => Kind::Counting,
-        128 => return Err(Refused::Unknown("layers of layout 128 (another module's)".to_owned())),
         _ => return Err(Refused::Unknown(format!("layers of layout {layout}"))),
-    };
-    let keyed = match family {
-        FAMILY_MURMUR3 => false,
-        FAMILY_SIPHASH => true,
-        128 | 129 => return Err(Refused::Unknown(format!("layers of hash family {family} (another module's)"))),
-        _ => return Err(Refused::Unknown(format!("layers of hash family {family}"))),
     };
     if ![Kind::Plain, Kind::Counting].iter().any(|kind| kind.width() == width) {
         return Err(Refused::Unknown(format!("layers of width {width}")));
@@ -287,6 +337,28 @@ fn read_layer<'a>(mut body: &[u8]) -> Result<Body<'a>, Refused> {
     if kind.width() != width {
         return Err(Refused::Bad("its layout and width do not fit together"));
     }
+    if flat {
+        let wide = match family {
+            FAMILY_MURMUR64A => true,
+            FAMILY_MURMUR2 => false,
+            _ => return Err(Refused::Unknown(format!("layers of layout {layout} with hash family {family}"))),
+        };
+        if spread != 0 || lines != 0 {
+            return Err(Refused::Bad("a layer in RedisBloom's layout has no lines"));
+        }
+        let (bytes, modulus) = (u64_of(&mut body)?, u64_of(&mut body)?);
+        let (bits_per_item, log2) = (f64_of(&mut body)?, u8_of(&mut body)?);
+        zeros::<7>(&mut body)?;
+        nothing_left(body)?;
+        let plan = FlatPlan { capacity, rate, bits_per_item, hashes: bits.into(), bytes, bits: modulus, log2 };
+        plan.check()?;
+        return Ok(Body::FlatLayer { number, plan, wide });
+    }
+    let keyed = match family {
+        FAMILY_MURMUR3 => false,
+        FAMILY_SIPHASH => true,
+        _ => return Err(Refused::Unknown(format!("layers of hash family {family}"))),
+    };
     nothing_left(body)?;
     let bits = u8::try_from(bits).map_err(|_| Error::Malformed("a layer has at most 64 bits an item"))?;
     let plan = Plan { capacity, rate, size: Size { lines, bits, spread } };
@@ -339,14 +411,14 @@ fn value_of(values: &[u8], i: usize) -> u8 {
 }
 
 impl<'a> Bits<'a> {
-    /// Calls `each` for the chunks that are present, in order, once each was found sound and to lie in a layer of this
-    /// structure.
+    /// Calls `each` for the chunks that are present, in order, once each was found sound and to lie in a layer of so many
+    /// bytes.
     fn each_chunk(
         &self,
-        geometry: Geometry,
+        (bytes, kind): (u64, Kind),
         mut each: impl FnMut(u32, Content<'a>) -> Result<(), Refused>,
     ) -> Result<(), Refused> {
-        if self.to > geometry.chunks() {
+        if u64::from(self.to) > bytes.div_ceil(CHUNK_BYTES) {
             return Err(Refused::Bad("its range of chunks ends beyond the layer"));
         }
         let mut rest = self.chunks;
@@ -358,21 +430,21 @@ impl<'a> Bits<'a> {
             }
             at_least = index + 1;
             let count = u16_of(&mut rest)?;
+            let length = chunk_length(bytes, index);
             let content = if count == RAW {
-                let bytes =
-                    rest.split_off(..geometry.chunk_bytes(index)).ok_or(Refused::Bad("a chunk is cut short"))?;
+                let bytes = rest.split_off(..length).ok_or(Refused::Bad("a chunk is cut short"))?;
                 if bytes.iter().all(|&byte| byte == 0) {
                     return Err(Refused::Bad("a chunk that it holds has no bit set"));
                 }
                 Content::Raw(bytes)
             } else {
-                let (kind, count) = (geometry.kind(), usize::from(count));
+                let count = usize::from(count);
                 let places = rest.split_off(..places_bytes(kind, count)).ok_or(Refused::Bad("a chunk is cut short"))?;
                 let (positions, values) = places.split_at(2 * count);
                 let positions = positions.as_chunks::<2>().0;
                 let ascending = positions.is_sorted_by(|a, b| u16::from_le_bytes(*a) < u16::from_le_bytes(*b));
-                let places = geometry.chunk_lines(index) * kind.line_places();
-                let inside = positions.last().is_some_and(|last| u32::from(u16::from_le_bytes(*last)) < places);
+                let places = length * 8 / usize::from(kind.width());
+                let inside = positions.last().is_some_and(|last| usize::from(u16::from_le_bytes(*last)) < places);
                 if !ascending || !inside {
                     return Err(Refused::Bad("a chunk's positions are none, not ascending or outside of it"));
                 }
@@ -387,37 +459,38 @@ impl<'a> Bits<'a> {
         nothing_left(rest)
     }
 
-    /// Checks everything against the structure of the layer it is for.
+    /// Checks everything against the layer it is for, which has so many bytes and is of this kind.
     ///
     /// # Errors
     /// [`Refused::Bad`].
-    pub fn check(&self, geometry: Geometry) -> Result<(), Refused> {
-        self.each_chunk(geometry, |_, _| Ok(()))
+    pub fn check(&self, bytes: u64, kind: Kind) -> Result<(), Refused> {
+        self.each_chunk((bytes, kind), |_, _| Ok(()))
     }
 
-    /// Writes the chunks into the layer, which has nothing in this range yet.
+    /// Writes the chunks into the layer of so many bytes, which has nothing in this range yet.
     ///
     /// # Errors
     /// As [`Bits::check`], and [`Error::OutOfMemory`].
-    pub fn write_to(&self, layer: &mut Layer) -> Result<(), Refused> {
-        self.each_chunk(layer.geometry(), |index, content| {
+    pub fn write_to(&self, bytes: u64, layer: &mut Layer) -> Result<(), Refused> {
+        self.each_chunk((bytes, layer.geometry().kind()), |index, content| {
             content.write(layer.make_chunk(index)?);
             Ok(())
         })
     }
 
-    /// Whether the layer holds exactly this in the range.
+    /// Whether the layer, of so many bytes, holds exactly this in the range.
     ///
     /// # Errors
     /// As [`Bits::check`].
-    pub fn equals(&self, layer: &Layer) -> Result<bool, Refused> {
+    pub fn equals(&self, bytes: u64, layer: &Layer) -> Result<bool, Refused> {
         let mut buffer = [[0; 8]; 64];
         let mut equal = true;
         let mut stored = holding_bits(layer, self.from, self.to);
-        self.each_chunk(layer.geometry(), |index, content| {
+        self.each_chunk((bytes, layer.geometry().kind()), |index, content| {
             equal = equal
                 && stored.next().is_some_and(|(at, lines)| match buffer.get_mut(..lines.len()) {
                     Some(read) if at == index => {
+                        read.fill([0; 8]);
                         content.write(read);
                         read == lines
                     }
@@ -433,11 +506,7 @@ impl Content<'_> {
     /// Makes the chunk hold exactly this.
     fn write(&self, chunk: &mut [Line]) {
         match self {
-            Content::Raw(bytes) => {
-                for (word, bytes) in chunk.as_flattened_mut().iter_mut().zip(bytes.as_chunks::<8>().0) {
-                    *word = u64::from_le_bytes(*bytes);
-                }
-            }
+            Content::Raw(bytes) => write_bytes(chunk.as_flattened_mut(), bytes),
             Content::Places(kind, positions, values) => {
                 chunk.fill([0; 8]);
                 let (bits, width) = (places_mut(chunk), usize::from(kind.width()));
@@ -452,6 +521,21 @@ impl Content<'_> {
                 }
             }
         }
+    }
+}
+
+/// The bytes of this chunk of a layer of so many: 4096, or fewer of the last.
+pub fn chunk_length(bytes: u64, chunk: u32) -> usize {
+    // At most 4096.
+    bytes.saturating_sub(u64::from(chunk) * CHUNK_BYTES).min(CHUNK_BYTES) as usize
+}
+
+/// Makes words, from the first on, hold these bytes; what a last word has beyond them becomes 0.
+pub fn write_bytes(words: &mut [u64], bytes: &[u8]) {
+    let (whole, rest) = bytes.as_chunks::<8>();
+    let last = (!rest.is_empty()).then(|| std::array::from_fn(|i| rest.get(i).copied().unwrap_or(0)));
+    for (word, bytes) in words.iter_mut().zip(whole.iter().copied().chain(last)) {
+        *word = u64::from_le_bytes(bytes);
     }
 }
 
@@ -542,16 +626,54 @@ pub fn write_layer(head: &Head, changes: u64, number: u16, plan: Plan) -> Result
     Ok(record.finish())
 }
 
-/// A bits record of layer `number` from chunk `from` on, as far as `to` and 1 MiB allow; and where its range ends.
+/// The filter record of one in RedisBloom's layout.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+pub fn write_flat_filter(filter: &FlatFilter, changes: u64) -> Result<Vec<u8>, Refused> {
+    let FlatFilter { rate, capacity, head, rest } = *filter;
+    let mut record = Writer::new(KIND_FILTER, FLAT_ID, changes, 24 + 16 + 8)?;
+    let scaling = if head.is_non_scaling() { FLAG_NON_SCALING } else { 0 };
+    let part = if rest.is_some() { FLAG_FOREIGN_PART } else { 0 };
+    let expansion = if head.is_non_scaling() { 0 } else { head.growth };
+    record.put((FLAG_FOREIGN | scaling | part).to_le_bytes()).put(expansion.to_le_bytes());
+    record.put(rate.to_le_bytes()).put(capacity.to_le_bytes());
+    record.put(head.options.to_le_bytes()).put(head.growth.to_le_bytes()).put(head.items.to_le_bytes());
+    if let Some(Rest { next, later }) = rest {
+        record.put((next | u64::from(later) << LATER_SHIFT).to_le_bytes());
+    }
+    Ok(record.finish())
+}
+
+/// The record of layer `number` of a filter in RedisBloom's layout.
+///
+/// # Errors
+/// [`Error::OutOfMemory`].
+pub fn write_flat_layer(head: FlatHead, changes: u64, number: u16, plan: FlatPlan) -> Result<Vec<u8>, Refused> {
+    let mut record = Writer::new(KIND_LAYER, FLAT_ID, changes, 64)?;
+    let family = if head.is_wide() { FAMILY_MURMUR64A } else { FAMILY_MURMUR2 };
+    record.put(number.to_le_bytes()).put([LAYOUT_FLAT, family, 1, 0]);
+    let hashes = u16::try_from(plan.hashes).map_err(|_| Error::TooLarge)?;
+    record.put(hashes.to_le_bytes()).put([0; 8]);
+    record.put(plan.capacity.to_le_bytes()).put(plan.rate.to_le_bytes());
+    record.put(plan.bytes.to_le_bytes()).put(plan.bits.to_le_bytes()).put(plan.bits_per_item.to_le_bytes());
+    record.put([plan.log2, 0, 0, 0, 0, 0, 0, 0]);
+    Ok(record.finish())
+}
+
+/// The id of filters in RedisBloom's layout, which has none.
+pub const FLAT_ID: [u8; 8] = [0; 8];
+
+/// A bits record of layer `number`, which has so many bytes, from chunk `from` on, as far as `to` and 1 MiB allow; and where its range ends.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`].
 #[expect(clippy::cast_possible_truncation, reason = "a chunk has 32,768 places: their number and positions fit")]
 pub fn write_bits(
-    head: &Head,
+    id: [u8; 8],
     changes: u64,
     number: u16,
-    layer: &Layer,
+    (bytes, layer): (u64, &Layer),
     from: u32,
     to: u32,
 ) -> Result<(u32, Vec<u8>), Refused> {
@@ -561,10 +683,10 @@ pub fn write_bits(
     const CHUNK_FIXED: usize = 6;
     let kind = layer.geometry().kind();
     // How many places of a chunk are not 0, and its bytes as positions or raw, whichever is shorter.
-    let content = |lines: &[Line]| {
+    let content = |index: u32, lines: &[Line]| {
         let words = lines.as_flattened().iter();
         let count = words.map(|&word| kind.occupied(word).count_ones() as usize).sum();
-        (count, places_bytes(kind, count).min(size_of_val(lines)))
+        (count, places_bytes(kind, count).min(chunk_length(bytes, index)))
     };
 
     // Measured first, so that the record is reserved at its true size: most are far below 1 MiB.
@@ -572,7 +694,7 @@ pub fn write_bits(
     let mut end = to;
     let mut present = 0u32;
     for (index, lines) in holding_bits(layer, from, to) {
-        let chunk = CHUNK_FIXED + content(lines).1;
+        let chunk = CHUNK_FIXED + content(index, lines).1;
         if BODY_AT + body + chunk + SUM > MAX_RECORD {
             end = index;
             break;
@@ -580,13 +702,14 @@ pub fn write_bits(
         body += chunk;
         present += 1;
     }
-    let mut record = Writer::new(KIND_BITS, head.id, changes, body)?;
+    let mut record = Writer::new(KIND_BITS, id, changes, body)?;
     record.put(number.to_le_bytes()).put([0, 0]);
     record.put(from.to_le_bytes()).put(end.to_le_bytes()).put(present.to_le_bytes());
     for (index, lines) in holding_bits(layer, from, end) {
         record.put(index.to_le_bytes());
-        let (count, bytes) = content(lines);
-        if bytes < size_of_val(lines) {
+        let (count, size) = content(index, lines);
+        let length = chunk_length(bytes, index);
+        if size < length {
             // A chunk has 32,768 places at most: both numbers fit.
             record.put((count as u16).to_le_bytes());
             for (position, _) in occupied(kind, lines) {
@@ -600,9 +723,8 @@ pub fn write_bits(
             }
         } else {
             record.put(RAW.to_le_bytes());
-            for word in lines.as_flattened() {
-                record.put(word.to_le_bytes());
-            }
+            let words = lines.as_flattened().iter().map(|word| word.to_le_bytes());
+            record.0.extend(words.flatten().take(length));
         }
     }
     Ok((end, record.finish()))
@@ -612,8 +734,8 @@ pub fn write_bits(
 ///
 /// # Errors
 /// [`Error::OutOfMemory`], [`Error::TooManyLayers`].
-pub fn write_end(head: &Head, changes: u64, items: &[u64]) -> Result<Vec<u8>, Refused> {
-    let mut record = Writer::new(KIND_END, head.id, changes, 8 + 8 * items.len())?;
+pub fn write_end(id: [u8; 8], changes: u64, items: &[u64]) -> Result<Vec<u8>, Refused> {
+    let mut record = Writer::new(KIND_END, id, changes, 8 + 8 * items.len())?;
     let layers = u16::try_from(items.len()).map_err(|_| Error::TooManyLayers)?;
     record.put(layers.to_le_bytes()).put([0; 6]);
     for count in items {

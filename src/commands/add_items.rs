@@ -9,9 +9,11 @@ use super::errors::Error;
 use super::{keys, limits};
 use crate::bloom;
 use crate::bloom::chain::{Chain, Head, Room, Stop};
+use crate::bloom::flat::Flat;
 use crate::bloom::geometry::Kind;
 use crate::bloom::hash::Choice;
 use crate::bloom::layer::GROUP;
+use crate::bloom::whole::Whole;
 use crate::codec::filter::{Filter, next_layer_record};
 use crate::config;
 use crate::host::ctx::random_bytes;
@@ -28,14 +30,20 @@ pub fn is_trusted(ctx: Ctx<'_>) -> bool {
 
 /// Makes an empty filter, to be put into the key `name`, and tells replicas and the AOF.
 ///
+/// A primary or an AOF of our own tells of it by records. A command by which one is to be made there comes from RedisBloom:
+/// then the filter is one in its layout, so that both sides agree.
+///
 /// # Errors
 /// [`Error::Core`] or [`Error::OverMemory`]; nobody was told then.
 pub fn make(ctx: Ctx<'_>, name: Str<'_>, head: Head) -> Result<Box<Filter>, Error> {
-    let plan = head.plan().inspect_err(|_| metrics::REFUSED_FOR_MEMORY.add(1))?;
-    if !is_trusted(ctx) {
+    let refused = |_: &_| metrics::REFUSED_FOR_MEMORY.add(1);
+    let filter = if is_trusted(ctx) {
+        Filter::Whole(Whole::Flat(Box::new(Flat::new(&head).inspect_err(refused)?)))
+    } else {
+        let plan = head.plan().inspect_err(refused)?;
         limits::check(ctx, 64 * plan.size.lines)?;
-    }
-    let filter = Filter::Whole(Chain::new(head, plan)?);
+        Filter::from(Chain::new(head, plan)?)
+    };
     let mut records = Vec::new();
     for record in filter.records() {
         records.extend(record?.1);
@@ -62,23 +70,23 @@ impl<'a> Adding<'a> {
         ctx: Ctx<'a>,
         name: Str<'a>,
         missing: impl FnOnce() -> Result<Head, Error>,
-        add: impl FnOnce(&mut Self, &mut Chain) -> Result<(), Error>,
+        add: impl FnOnce(&mut Self, &mut Whole) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut adding = Adding { ctx, name, untold: Vec::new(), changed: false, refused: None };
         // SAFETY: the only key that is open, and nothing deletes it until it is closed below.
         let mut key = unsafe { KeyMut::open(ctx, name) };
         let mut made = false;
-        let chain = match keys::filter_mut(&mut key)? {
-            Some(chain) => chain,
+        let whole = match keys::filter_mut(&mut key, || is_trusted(ctx))? {
+            Some(whole) => whole,
             None => {
                 made = true;
                 let filter = make(ctx, name, missing()?)?;
-                keytype::set(&mut key, filter).whole_mut().ok_or(Error::Loading)?
+                keytype::set(&mut key, filter).whole_mut(|| true).ok_or(Error::Loading)?
             }
         };
-        let before = chain.changes();
-        let added = add(&mut adding, chain);
-        metrics::ITEMS_ADDED.add(chain.changes().wrapping_sub(before));
+        let before = whole.changes();
+        let added = add(&mut adding, whole);
+        metrics::ITEMS_ADDED.add(whole.changes().wrapping_sub(before));
         // Those who watch or listen are told once the key is closed: they may call commands of ours.
         drop(key);
         if made || adding.changed {
@@ -94,7 +102,7 @@ impl<'a> Adding<'a> {
     }
 
     /// Makes room for the item that `stop` kept out, or says why not; how it is to be tried again.
-    fn make_room(&mut self, chain: &mut Chain, stop: Stop) -> Result<Room, Error> {
+    fn make_room(&mut self, whole: &mut Whole, stop: Stop) -> Result<Room, Error> {
         if stop == Stop::OutOfMemory {
             metrics::REFUSED_FOR_MEMORY.add(1);
             return Err(bloom::error::Error::OutOfMemory.into());
@@ -103,10 +111,10 @@ impl<'a> Adding<'a> {
             return Err(refused.clone());
         }
         let trusted = is_trusted(self.ctx);
-        if chain.is_non_scaling() {
+        if whole.is_non_scaling() {
             return if trusted { Ok(Room::Exceeded) } else { Err(Error::Full) };
         }
-        match self.grow(chain, trusted) {
+        match self.grow(whole, trusted) {
             Ok(()) => Ok(Room::Kept),
             // A replica may not refuse what its primary took: then the newest layer takes it.
             Err(_) if trusted => Ok(Room::Exceeded),
@@ -118,13 +126,13 @@ impl<'a> Adding<'a> {
     }
 
     /// Appends a layer, and tells of it after the items before it.
-    fn grow(&mut self, chain: &mut Chain, trusted: bool) -> Result<(), Error> {
-        let plan = chain.plan_next().inspect_err(|_| metrics::REFUSED_FOR_MEMORY.add(1))?;
+    fn grow(&mut self, whole: &mut Whole, trusted: bool) -> Result<(), Error> {
+        let plan = whole.plan_next().inspect_err(|_| metrics::REFUSED_FOR_MEMORY.add(1))?;
         if !trusted {
-            limits::check(self.ctx, chain.full_bytes_with(plan))?;
+            limits::check(self.ctx, whole.full_bytes_with(plan))?;
         }
-        let (iterator, record) = next_layer_record(chain, plan)?;
-        chain.grow(plan)?;
+        let (iterator, record) = next_layer_record(whole, plan)?;
+        whole.grow(plan)?;
         metrics::GROWTHS.add(1);
         self.changed = true;
         self.tell_untold();
@@ -173,16 +181,16 @@ pub fn head_of(options: &Options) -> Head {
 /// Why it was not added.
 pub fn add_one<'a>(ctx: Ctx<'a>, name: Str<'a>, item: Str<'a>) -> Result<(), Error> {
     let missing = || Ok(head_of(&Options::default()));
-    Adding::run(ctx, name, missing, |adding, chain| {
+    Adding::run(ctx, name, missing, |adding, whole| {
         let bytes = item.bytes();
         let mut room = Room::Kept;
         let new = loop {
-            match chain.add(bytes, room) {
+            match whole.add(bytes, room) {
                 Ok(new) => break new,
-                Err(stop) => room = adding.make_room(chain, stop)?,
+                Err(stop) => room = adding.make_room(whole, stop)?,
             }
         };
-        if new || chain.kind() == Kind::Counting {
+        if new || whole.kind() == Kind::Counting {
             adding.changed = true;
             ctx.replicate_verbatim();
         }
@@ -202,16 +210,16 @@ pub fn add_many<'a>(
     items: &[Str<'a>],
     missing: impl FnOnce() -> Result<Head, Error>,
 ) -> Result<(), Error> {
-    Adding::run(ctx, name, missing, |adding, chain| {
+    Adding::run(ctx, name, missing, |adding, whole| {
         // One more than the items: the key's name is put before them.
         adding.untold.try_reserve_exact(items.len() + 1).map_err(|_| bloom::error::Error::OutOfMemory)?;
         ctx.reply_array(items.len());
-        let every_add_counts = chain.kind() == Kind::Counting;
+        let every_add_counts = whole.kind() == Kind::Counting;
         let mut room = Room::Kept;
         let mut rest = items;
         while !rest.is_empty() {
             let group = rest.get(..GROUP).unwrap_or(rest);
-            let added = chain.add_group(keys::bytes_of(group).get(..group.len()).unwrap_or_default(), room);
+            let added = whole.add_group(keys::bytes_of(group).get(..group.len()).unwrap_or_default(), room);
             for (i, item) in group.iter().take(added.done).enumerate() {
                 let new = added.new >> i & 1 == 1;
                 ctx.reply_bool(new);
@@ -222,7 +230,7 @@ pub fn add_many<'a>(
             }
             rest = rest.get(added.done..).unwrap_or_default();
             if let Some(stop) = added.stop {
-                match adding.make_room(chain, stop) {
+                match adding.make_room(whole, stop) {
                     Ok(more) => room = more,
                     Err(error) => {
                         ctx.reply_error(error);

@@ -162,6 +162,55 @@ impl Options {
     }
 }
 
+/// What RedisBloom's BF.RESERVE takes and passes on to its replicas and its AOF, where [`error_rate`] and [`Options::parse`]
+/// are stricter: any rate between 0 and 1, any growth of 32 bits, and words between the options that it does not know.
+pub fn reserve_of_redisbloom(rate: &[u8], capacity: &[u8], words: &[&[u8]]) -> Result<Options, Error> {
+    let at = |word: Word| words.iter().position(|text| text.eq_ignore_ascii_case(word.name().as_bytes()));
+    let expansion = match (at(Word::NonScaling), at(Word::Expansion)) {
+        (Some(_), _) => Some(0),
+        (None, Some(at)) => {
+            let value = words.get(at + 1).ok_or(Error::OptionWithoutValue(Word::Expansion.name()))?;
+            Some(growth_of_redisbloom(value)?)
+        }
+        (None, None) => None,
+    };
+    let (error_rate, capacity) = (Some(rate_of_redisbloom(rate)?), Some(self::capacity(capacity)?));
+    Ok(Options { capacity, error_rate, expansion, ..Options::default() })
+}
+
+/// The same of its BF.INSERT, which knows its options by their first letters; of several the last one counts.
+pub fn insert_of_redisbloom<'a>(words: impl Iterator<Item = &'a [u8]>) -> Result<Options, Error> {
+    let (mut options, mut non_scaling) = (Options::default(), false);
+    let mut words = words.inspect(|_| options.words += 1);
+    let (mut capacity, mut rate, mut growth) = (None, None, None);
+    while let Some(text) = words.next() {
+        let letters = text.to_ascii_uppercase();
+        let mut value = |word: Word| words.next().ok_or(Error::OptionWithoutValue(word.name()));
+        match letters.as_slice() {
+            [b'I', ..] => break,
+            [b'C', ..] => capacity = Some(self::capacity(value(Word::Capacity)?)?),
+            [b'E', b'R', ..] => rate = Some(rate_of_redisbloom(value(Word::Error)?)?),
+            [b'E', ..] => growth = Some(growth_of_redisbloom(value(Word::Expansion)?)?),
+            // A missing key was an error there, and nobody was told.
+            [b'N', b'O', b'C', ..] => {}
+            [b'N', ..] => non_scaling = true,
+            _ => return Err(Error::unknown_option(text)),
+        }
+    }
+    drop(words);
+    options.expansion = if non_scaling { Some(0) } else { growth };
+    (options.capacity, options.error_rate) = (capacity, rate);
+    Ok(options)
+}
+
+fn rate_of_redisbloom(text: &[u8]) -> Result<f64, ArgError> {
+    decimal(text).filter(|&rate| rate > 0.0 && rate < 1.0).ok_or(ArgError::ErrorRate)
+}
+
+fn growth_of_redisbloom(text: &[u8]) -> Result<u32, ArgError> {
+    whole(text).and_then(|factor| u32::try_from(factor).ok()).filter(|&factor| factor > 0).ok_or(ArgError::Expansion)
+}
+
 /// A whole number of at most 64 bits.
 pub fn whole(text: &[u8]) -> Option<u64> {
     // The standard library would take a plus sign, and refuses the empty text.
@@ -187,6 +236,24 @@ mod tests {
 
     fn reserve(line: &str) -> Result<Options, Error> {
         Options::parse(line.split(' ').map(str::as_bytes), RESERVE_WORDS)
+    }
+
+    #[test]
+    fn what_redisbloom_passes_on_is_read_as_it_reads_it() {
+        let insert = |line: &str| insert_of_redisbloom(line.split(' ').map(str::as_bytes));
+        let read = insert("CAPPCITY 10 e 3 er 0.5 ERROR 1e-13 items items").unwrap();
+        assert_eq!((read.capacity, read.error_rate, read.expansion, read.words), (Some(10), Some(1e-13), Some(3), 9));
+        assert_eq!(insert("NOTHING EXPANSION 2 I a").unwrap().expansion, Some(0));
+        assert_eq!(insert("NOCREATE EXPANSION 40000 I a").unwrap().expansion, Some(40_000));
+        assert!(insert("FOO ITEMS a").is_err() && insert("EXPANSION 0 ITEMS a").is_err());
+        let reserve = |rate: &str, words: &[&str]| {
+            let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+            reserve_of_redisbloom(rate.as_bytes(), b"10", &words)
+        };
+        assert_eq!(reserve("1e-320", &["FOO", "BAR"]).unwrap().expansion, None);
+        assert_eq!(reserve("0.9", &["x", "expansion", "40000"]).unwrap().expansion, Some(40_000));
+        assert_eq!(reserve("0.9", &["nonscaling"]).unwrap().expansion, Some(0));
+        assert!(reserve("1", &[]).is_err() && reserve("0.1", &["EXPANSION"]).is_err());
     }
 
     #[test]

@@ -8,7 +8,7 @@
 
 use super::errors::Error;
 use super::keys;
-use crate::bloom::chain::Chain;
+use crate::bloom::whole::Whole;
 use crate::host::key::Key;
 use crate::host::load::{Access, Arg, Command, Info, Kind};
 use crate::host::{Ctx, Str};
@@ -34,7 +34,7 @@ impl Command for Card {
         let [name] = args else { return Ok(()) };
         // SAFETY: the only key that is open.
         let key = unsafe { Key::open(ctx, *name) };
-        let items = keys::filter(&key)?.map_or(0, Chain::items);
+        let items = keys::filter(&key)?.map_or(0, Whole::items);
         ctx.reply_integer(i64::try_from(items).unwrap_or(i64::MAX));
         Ok(())
     }

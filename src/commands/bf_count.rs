@@ -37,8 +37,10 @@ impl Command for CountOf {
         let key = unsafe { Key::open(ctx, *name) };
         let times = match keys::filter(&key)? {
             None => 0,
-            Some(filter) if filter.kind() == geometry::Kind::Counting => filter.times(item.bytes()),
-            Some(_) => return Err(Error::NotCounting),
+            Some(whole) => {
+                let counting = whole.native().filter(|chain| chain.kind() == geometry::Kind::Counting);
+                counting.ok_or(Error::NotCounting)?.times(item.bytes())
+            }
         };
         ctx.reply_integer(times.into());
         Ok(())

@@ -16,6 +16,7 @@
 
 use super::errors::Error;
 use super::keys;
+use crate::bloom::whole::NextPlan;
 use crate::host::key::Key;
 use crate::host::load::{Access, Arg, Command, Info, Kind};
 use crate::host::{Ctx, Str};
@@ -42,20 +43,21 @@ impl Command for Debug {
         // SAFETY: the only key that is open.
         let key = unsafe { Key::open(ctx, *name) };
         let filter = keys::filter(&key)?.ok_or(Error::NotFound)?;
-        ctx.reply_array(1 + filter.layer_count());
+        ctx.reply_array(1 + filter.layers().count());
         ctx.reply_bytes(format!("size:{}", filter.items()).as_bytes());
-        for layer in filter.layers() {
-            let plan = layer.plan();
-            // At most 2³⁴ lines of 64 bytes.
-            let bytes = 64 * plan.size.lines;
+        for (plan, layer) in filter.plans().zip(filter.layers()) {
+            let (bytes, bits, hashes) = match plan {
+                // At most 2³⁴ lines of 64 bytes.
+                NextPlan::Native(plan) => (64 * plan.size.lines, 8 * 64 * plan.size.lines, plan.size.bits.into()),
+                NextPlan::Flat(plan) => (plan.bytes, plan.bits, plan.hashes),
+            };
+            let width = if filter.flat().is_some_and(|flat| !flat.flat_head().is_wide()) { 32 } else { 64 };
             let line = format!(
-                "bytes:{bytes} bits:{} hashes:{} hashwidth:64 capacity:{} size:{} ratio:{} hash:{}",
-                8 * bytes,
-                plan.size.bits,
-                plan.capacity,
+                "bytes:{bytes} bits:{bits} hashes:{hashes} hashwidth:{width} capacity:{} size:{} ratio:{} hash:{}",
+                layer.capacity(),
                 layer.items(),
-                plan.rate,
-                filter.head().hash().name()
+                layer.rate(),
+                filter.hash_name()
             );
             ctx.reply_bytes(line.as_bytes());
         }

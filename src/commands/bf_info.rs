@@ -24,7 +24,7 @@ use crate::codec::filter::Filter;
 use crate::host::key::Key;
 use crate::host::load::{Access, Arg, Command, Kind};
 use crate::host::{Ctx, Str};
-use crate::keytype::FILTER;
+use crate::keytype::FILTERS;
 
 /// The command.
 pub struct Info;
@@ -93,7 +93,7 @@ impl Command for Info {
         };
         // SAFETY: the only key that is open.
         let key = unsafe { Key::open(ctx, *name) };
-        let filter = key.get(&FILTER)?.ok_or(Error::NotFound)?;
+        let filter = key.get(&FILTERS)?.ok_or(Error::NotFound)?;
         match field {
             None => {
                 let waits_for = filter.waits_for();

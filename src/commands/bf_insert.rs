@@ -11,8 +11,8 @@
 //! Complexity: O(n · k · l) for n items, k bits an item and l layers. As RedisBloom's BF.INSERT, except that options are
 //! whole words, each once, NONSCALING excludes EXPANSION, and a full filter does not end the array.
 
-use super::add_items::{HASH, add_many, head_of};
-use super::args::{INSERT_WORDS, Options};
+use super::add_items::{HASH, add_many, head_of, is_trusted};
+use super::args::{self, INSERT_WORDS, Options};
 use super::errors::Error;
 use crate::host::load::{Access, Arg, Command, Info, Kind};
 use crate::host::{Ctx, Str};
@@ -46,7 +46,11 @@ impl Command for Insert {
 
     fn run(ctx: Ctx<'_>, args: &[Str<'_>]) -> Result<(), Error> {
         let [name, words @ ..] = args else { return Ok(()) };
-        let options = Options::parse(words.iter().map(|word| word.bytes()), INSERT_WORDS)?;
+        let texts = || words.iter().map(|word| word.bytes());
+        let options = match Options::parse(texts(), INSERT_WORDS) {
+            Err(_) if is_trusted(ctx) => args::insert_of_redisbloom(texts())?,
+            options => options?,
+        };
         let items = words.get(options.words..).filter(|items| !items.is_empty()).ok_or(Error::ItemsMissing)?;
         add_many(ctx, *name, items, || if options.no_create { Err(Error::NotFound) } else { Ok(head_of(&options)) })
     }

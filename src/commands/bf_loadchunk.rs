@@ -7,8 +7,11 @@
 //! changes then. A record that changes nothing is answered OK again. Until the last one came, the filter answers no
 //! question.
 //!
+//! A dump that RedisBloom's BF.SCANDUMP gave is taken too, told apart by its content. The filter it makes keeps RedisBloom's
+//! layout, and is of RedisBloom's type, `MBbloom--`, once the last byte came. Its pieces have no checksum.
+//!
 //! Complexity: O(n) in the bytes of the data. The loop is that of RedisBloom's BF.LOADCHUNK; the data are Bloomgate's own
-//! (`docs/format.md`).
+//! (`docs/format.md`), or RedisBloom's.
 
 use super::add_items::is_trusted;
 use super::errors::Error;
@@ -19,7 +22,7 @@ use crate::host::key::KeyMut;
 use crate::host::load::{Access, Arg, Command, Info, Kind};
 use crate::host::log::{Level, log};
 use crate::host::{Ctx, Str};
-use crate::keytype::{self, FILTER};
+use crate::keytype::{self, FILTERS};
 
 /// The command.
 pub struct LoadChunk;
@@ -45,10 +48,14 @@ impl Command for LoadChunk {
         let source = if is_trusted(ctx) { Source::Trusted } else { Source::Client(&limit) };
         // SAFETY: the only key that is open, and nothing deletes it until it is closed below.
         let mut key = unsafe { KeyMut::open(ctx, *name) };
-        let taken = match key.get_mut(&FILTER)? {
-            Some(filter) => load(filter, iterator, data.bytes(), source)?,
+        let taken = match key.get_mut(&FILTERS)? {
+            Some(filter) => {
+                let taken = load(filter, iterator, data.bytes(), source)?;
+                keytype::settle(&mut key);
+                taken
+            }
             None if iterator == 1 => {
-                let filter = Filter::read(data.bytes(), source)?;
+                let filter = Filter::from_dump(data.bytes(), source)?;
                 keytype::set(&mut key, Box::new(filter));
                 Taken::Made
             }
@@ -75,8 +82,11 @@ impl Command for LoadChunk {
     }
 }
 
-/// One record for a filter that is there.
+/// One record, or piece of a dump of RedisBloom's, for a filter that is there.
 fn load(filter: &mut Filter, iterator: u64, mut data: &[u8], source: Source) -> Result<Taken, Error> {
+    if let Some(taken) = filter.load_piece(iterator, data, source)? {
+        return Ok(taken);
+    }
     let record = record::read(&mut data)?;
     if data.is_empty() { Ok(filter.load(iterator, record, source)?) } else { Err(Error::SeveralRecords) }
 }

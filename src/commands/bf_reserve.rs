@@ -10,16 +10,18 @@
 //! Reply: OK. Errors: `ERR item exists`; a bad argument, naming its range; a filter that memory could never hold, naming
 //! both figures. Nothing is made then.
 //!
+//! From a primary or an AOF the command comes from RedisBloom alone: it makes a filter in RedisBloom's layout then.
+//!
 //! Complexity: O(1): chunks are made when they are first written. As RedisBloom's BF.RESERVE, except that unknown words
 //! and repeated options are refused.
 
-use super::add_items::{HASH, head_of, make};
+use super::add_items::{HASH, head_of, is_trusted, make};
 use super::args::{self, Options, RESERVE_WORDS};
 use super::errors::Error;
 use crate::host::key::KeyMut;
 use crate::host::load::{Access, Arg, Command, Info, Kind};
 use crate::host::{Ctx, Str};
-use crate::keytype::{self, FILTER};
+use crate::keytype::{self, FILTERS};
 
 /// The command.
 pub struct Reserve;
@@ -48,13 +50,15 @@ impl Command for Reserve {
 
     fn run(ctx: Ctx<'_>, args: &[Str<'_>]) -> Result<(), Error> {
         let [name, rate, capacity, options @ ..] = args else { return Ok(()) };
-        let rate = args::error_rate(rate.bytes())?;
-        let capacity = args::capacity(capacity.bytes())?;
-        let options = Options::parse(options.iter().map(|word| word.bytes()), RESERVE_WORDS)?;
-        let head = head_of(&Options { capacity: Some(capacity), error_rate: Some(rate), ..options });
+        let words: Vec<_> = options.iter().map(|word| word.bytes()).collect();
+        let options = match parse(rate.bytes(), capacity.bytes(), &words) {
+            Err(_) if is_trusted(ctx) => args::reserve_of_redisbloom(rate.bytes(), capacity.bytes(), &words)?,
+            options => options?,
+        };
+        let head = head_of(&options);
         // SAFETY: the only key that is open, and nothing deletes it until it is closed below.
         let mut key = unsafe { KeyMut::open(ctx, *name) };
-        if key.get_mut(&FILTER)?.is_some() {
+        if key.get_mut(&FILTERS)?.is_some() {
             return Err(Error::Exists);
         }
         let filter = make(ctx, *name, head)?;
@@ -65,4 +69,9 @@ impl Command for Reserve {
         ctx.reply_simple(c"OK");
         Ok(())
     }
+}
+
+fn parse(rate: &[u8], capacity: &[u8], words: &[&[u8]]) -> Result<Options, Error> {
+    let (error_rate, capacity) = (Some(args::error_rate(rate)?), Some(args::capacity(capacity)?));
+    Ok(Options { capacity, error_rate, ..Options::parse(words.iter().copied(), RESERVE_WORDS)? })
 }

@@ -7,15 +7,20 @@
 //! what was in when it began is in it. A dump of a filter with a keyed hash holds its key: whoever may dump it can make items
 //! that collide, so in ACLs the command counts as reading (`@read`, `%R~`). Errors: `ERR not found`, or an iterator that was not returned.
 //!
+//! The dump of a filter in RedisBloom's layout is RedisBloom's: a header, then all bytes of its layers, which that module's
+//! BF.LOADCHUNK takes too. One that grows while it is dumped has to be dumped again.
+//!
 //! Complexity: O(n) in the bytes of the record. The loop is that of RedisBloom's BF.SCANDUMP.
 
 use super::args;
 use super::errors::Error;
+use crate::bloom::whole::Whole;
 use crate::codec::filter::Filter;
+use crate::codec::redisbloom;
 use crate::host::key::Key;
 use crate::host::load::{Access, Arg, Command, Info, Kind};
 use crate::host::{Ctx, Str};
-use crate::keytype::FILTER;
+use crate::keytype::FILTERS;
 
 /// The command.
 pub struct ScanDump;
@@ -39,9 +44,10 @@ impl Command for ScanDump {
         let iterator = args::iterator(iterator.bytes())?;
         // SAFETY: the only key that is open.
         let key = unsafe { Key::open(ctx, *name) };
-        let record = match key.get(&FILTER)? {
+        let record = match key.get(&FILTERS)? {
             None => return Err(Error::NotFound),
-            Some(Filter::Partial(_)) => return Err(Error::Loading),
+            Some(Filter::Partial(_) | Filter::Half(_)) => return Err(Error::Loading),
+            Some(Filter::Whole(Whole::Flat(flat))) => redisbloom::piece_at(flat, iterator)?,
             Some(whole) => whole.record_at(iterator)?,
         };
         let (next, bytes) = record.unwrap_or((0, Vec::new()));

@@ -9,8 +9,8 @@
 //! | `error-rate` | the false-positive rate asked |
 //! | `estimated-error-rate` | the rate by now: the chance that an item which was never added is found |
 //! | `expansion` | how many times larger the next layer is; null if the filter does not scale |
-//! | `hash` | the hash family: `murmur3` (x64, 128 bits), or `siphash` (SipHash-1-3, 128 bits) with a secret key |
-//! | `layout` | the number of the rule by which an item's bits are placed: 1, or 2 in a counting filter |
+//! | `hash` | the hash family: `murmur3` (x64, 128 bits), or `siphash` (SipHash-1-3, 128 bits) with a secret key; in a filter that came from RedisBloom `murmurhash64a`, or in one of its first releases `murmurhash2` |
+//! | `layout` | the number of the rule by which an item's bits are placed: 1, or 2 in a counting filter, or RedisBloom's, 128 |
 //! | `bits-per-place` | 1, or 4 in a counting filter, whose places are counters |
 //! | `bits-per-item` | of memory, in the newest layer, when it is full |
 //! | `hash-functions` | places that an item sets, in the newest layer |
@@ -45,9 +45,13 @@
 use super::errors::Error;
 use super::keys;
 use crate::bloom::stats::{LayerStats, Stats};
+use crate::bloom::whole::Whole;
 use crate::host::key::Key;
 use crate::host::load::{Access, Arg, Command, Info, Kind};
 use crate::host::{Ctx, Str};
+
+/// The number of RedisBloom's layout.
+const FLAT_LAYOUT: u64 = 128;
 
 /// The command.
 pub struct StatsOf;
@@ -71,7 +75,10 @@ impl Command for StatsOf {
         // SAFETY: the only key that is open.
         let key = unsafe { Key::open(ctx, *name) };
         let filter = keys::filter(&key)?.ok_or(Error::NotFound)?;
-        let stats = Stats::of(filter);
+        let stats = match filter {
+            Whole::Native(chain) => Stats::of(chain),
+            Whole::Flat(flat) => Stats::of_flat(flat),
+        };
         let head = filter.head();
         let reply = Fields(ctx);
         ctx.reply_map(13);
@@ -83,8 +90,8 @@ impl Command for StatsOf {
             factor => ctx.reply_integer(factor.into()),
         }
         ctx.reply_bytes(b"hash");
-        ctx.reply_bytes(head.hash().name().as_bytes());
-        reply.integer("layout", head.kind.layout().into());
+        ctx.reply_bytes(filter.hash_name().as_bytes());
+        reply.integer("layout", if filter.flat().is_some() { FLAT_LAYOUT } else { head.kind.layout().into() });
         reply.integer("bits-per-place", head.kind.width().into());
         // There is no filter without a layer.
         if let Some(newest) = stats.layers.last() {
@@ -97,9 +104,9 @@ impl Command for StatsOf {
         ctx.reply_array(stats.layers.len());
         for layer in &stats.layers {
             ctx.reply_map(12);
-            reply.integer("capacity", layer.plan.capacity);
+            reply.integer("capacity", layer.capacity);
             reply.integer("items", layer.items);
-            reply.double("error-rate", layer.plan.rate);
+            reply.double("error-rate", layer.asked);
             reply.double("estimated-error-rate", layer.rate);
             reply.integer("bits", layer.bits);
             reply.double("fill", layer.fill);
@@ -114,9 +121,9 @@ impl Command for StatsOf {
 
 /// The three fields that tell how a layer was sized.
 fn structure(reply: Fields<'_>, layer: &LayerStats) {
-    reply.double("bits-per-item", layer.bits as f64 / layer.plan.capacity as f64);
-    reply.integer("hash-functions", layer.plan.size.bits.into());
-    reply.integer("lines-per-item", layer.plan.size.spread.into());
+    reply.double("bits-per-item", layer.bits as f64 / layer.capacity as f64);
+    reply.integer("hash-functions", layer.hashes.into());
+    reply.integer("lines-per-item", layer.lines_per_item.into());
 }
 
 /// Writes names and values of a map.

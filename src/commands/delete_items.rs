@@ -21,10 +21,12 @@ fn run<'a>(
 ) -> Result<(), Error> {
     // SAFETY: the only key that is open, and nothing deletes it until it is closed below.
     let mut key = unsafe { KeyMut::open(ctx, name) };
-    let chain = keys::filter_mut(&mut key)?;
-    if chain.as_ref().is_some_and(|chain| chain.kind() != Kind::Counting) {
-        return Err(Error::NotCounting);
-    }
+    let chain = match keys::filter_mut(&mut key, || false)? {
+        None => None,
+        Some(whole) => {
+            Some(whole.native_mut().filter(|chain| chain.kind() == Kind::Counting).ok_or(Error::NotCounting)?)
+        }
+    };
     let deleted = delete(chain)?;
     metrics::ITEMS_DELETED.add(deleted);
     // Those who watch or listen are told once the key is closed: they may call commands of ours.

@@ -1,6 +1,6 @@
 //! An open key and the value of our type in it.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_int, c_longlong, c_void};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::null_mut;
@@ -88,9 +88,9 @@ impl<'a> Key<'a> {
         Self { key, call: PhantomData }
     }
 
-    /// The value, or none if the key is missing.
+    /// The value, which is of one of these types, or none if the key is missing.
     #[inline]
-    pub fn get<T>(&self, of: &DataType<T>) -> Result<Option<&T>, WrongType> {
+    pub fn get<T, const N: usize>(&self, of: &[&DataType<T>; N]) -> Result<Option<&T>, WrongType> {
         let value = self.pointer(of)?;
         // SAFETY: a value of this type is a pointer to a T (`DataType::create`), alive and not written to while the key
         // is open.
@@ -99,12 +99,13 @@ impl<'a> Key<'a> {
 
     /// The value's pointer; null if the key is missing.
     #[inline]
-    fn pointer<T>(&self, of: &DataType<T>) -> Result<*mut T, WrongType> {
+    fn pointer<T, const N: usize>(&self, of: &[&DataType<T>; N]) -> Result<*mut T, WrongType> {
         // SAFETY: the key is open or null. The server takes null for a missing key, and knows no type of ours for any
         // value but a module's.
         unsafe {
             // The common case first: each of these is a call into the server.
-            if api!(RedisModule_ModuleTypeGetType)(self.key) == of.handle() {
+            let found = api!(RedisModule_ModuleTypeGetType)(self.key);
+            if of.iter().any(|own| found == own.handle()) {
                 return Ok(api!(RedisModule_ModuleTypeGetValue)(self.key).cast());
             }
             match api!(RedisModule_KeyType)(self.key) as isize {
@@ -137,9 +138,9 @@ impl<'a> KeyMut<'a> {
         Self(unsafe { Key::open_with(ctx, name, raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) })
     }
 
-    /// The value, or none if the key is missing.
+    /// The value, which is of one of these types, or none if the key is missing.
     #[inline]
-    pub fn get_mut<T>(&mut self, of: &DataType<T>) -> Result<Option<&mut T>, WrongType> {
+    pub fn get_mut<T, const N: usize>(&mut self, of: &[&DataType<T>; N]) -> Result<Option<&mut T>, WrongType> {
         let value = self.0.pointer(of)?;
         // SAFETY: as in `Key::get`; and nothing else has the key open, so the value is borrowed through `self` alone.
         Ok(unsafe { value.as_mut() })
@@ -154,6 +155,17 @@ impl<'a> KeyMut<'a> {
             let status = api!(RedisModule_ModuleTypeSetValue)(self.0.key, of.handle(), value.cast::<c_void>());
             assert_eq!(status, OK, "a key open for writing takes a value");
             &mut *value
+        }
+    }
+
+    /// As [`KeyMut::set`], and the key keeps its expiry, which the server would drop.
+    pub fn set_and_keep_expiry<T>(&mut self, of: &DataType<T>, value: Box<T>) {
+        // SAFETY: the key is open.
+        let left = unsafe { api!(RedisModule_GetExpire)(self.0.key) };
+        self.set(of, value);
+        if left != c_longlong::from(raw::REDISMODULE_NO_EXPIRE) {
+            // SAFETY: the key is open for writing and has a value.
+            unsafe { api!(RedisModule_SetExpire)(self.0.key, left) };
         }
     }
 

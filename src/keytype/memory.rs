@@ -6,6 +6,7 @@ use std::ptr::null_mut;
 use super::{filter, give};
 use crate::bloom::geometry::Kind;
 use crate::bloom::layer::Layer;
+use crate::bloom::whole::NextPlan;
 use crate::codec::filter::Filter;
 use crate::codec::record::holding_bits;
 use crate::host::{Str, api, raw};
@@ -107,24 +108,42 @@ pub unsafe extern "C" fn digest(digest: *mut raw::RedisModuleDigest, value: *mut
     number(head.expansion.into());
     bytes(head.key.as_ref().map_or(&[], |key| key));
     number(filter.waits_for().unwrap_or(0));
+    if let Some(flat) = filter.flat() {
+        let head = flat.flat_head();
+        number(head.options.into());
+        number(head.growth.into());
+        number(head.items);
+    }
     if head.kind == Kind::Counting {
         number(head.kind.layout().into());
         number(filter.changes());
     }
     end();
-    for layer in filter.layers() {
-        digest_layer(layer, number, bytes);
+    for (layer, plan) in filter.layers().zip(filter.plans()) {
+        match plan {
+            NextPlan::Native(plan) => {
+                number(plan.capacity);
+                number(plan.rate.to_bits());
+                number(plan.size.lines);
+                number(plan.size.bits.into());
+                number(plan.size.spread.into());
+            }
+            NextPlan::Flat(plan) => {
+                number(plan.capacity);
+                number(plan.rate.to_bits());
+                number(plan.bits_per_item.to_bits());
+                number(plan.hashes.into());
+                number(plan.bytes);
+                number(plan.bits);
+                number(plan.log2.into());
+            }
+        }
+        digest_cells(layer, number, bytes);
         end();
     }
 }
 
-fn digest_layer(layer: &Layer, number: impl Fn(u64), bytes: impl Fn(&[u8])) {
-    let plan = layer.plan();
-    number(plan.capacity);
-    number(plan.rate.to_bits());
-    number(plan.size.lines);
-    number(plan.size.bits.into());
-    number(plan.size.spread.into());
+fn digest_cells(layer: &Layer, number: impl Fn(u64), bytes: impl Fn(&[u8])) {
     number(layer.items());
     for (index, lines) in holding_bits(layer, 0, layer.geometry().chunks()) {
         number(index.into());

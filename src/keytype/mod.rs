@@ -1,4 +1,9 @@
-//! The data type `bloomgate`: what the server calls for a value of ours.
+//! The data types: what the server calls for a value of ours.
+//!
+//! | type | its values |
+//! |---|---|
+//! | `bloomgate` | filters of our own, and whatever is still being loaded |
+//! | `MBbloom--` | filters in RedisBloom's layout: read as RedisBloom saves them, and saved so that it reads them |
 //!
 //! The home of `extern "C"`. Each callback turns the server's pointer into a [`Filter`], does one thing with it, and
 //! gives the server what it asks for; the order and bytes of what is saved are the codec's.
@@ -7,17 +12,21 @@ mod aof;
 mod defrag;
 mod memory;
 mod rdb;
+mod redisbloom;
 
 use std::ffi::{c_int, c_void};
 
-use crate::codec::filter::Filter;
 use crate::codec::record::{Refused, VERSION};
+use crate::codec::{self, filter::Filter};
 use crate::host::key::{DataType, KeyMut};
 use crate::host::{Ctx, raw};
 use crate::metrics;
 
-/// The type, as its values are opened by commands.
-pub static FILTER: DataType<Filter> = DataType::new(c"bloomgate");
+static OURS: DataType<Filter> = DataType::new(c"bloomgate");
+static REDISBLOOMS: DataType<Filter> = DataType::new(c"MBbloom--");
+
+/// The types, as their values are opened by commands.
+pub static FILTERS: [&DataType<Filter>; 2] = [&OURS, &REDISBLOOMS];
 
 /// The number of the saved format: the highest version of records that a reader must know.
 const ENCODING: c_int = VERSION as c_int;
@@ -26,11 +35,11 @@ const ENCODING: c_int = VERSION as c_int;
 /// older ones. 6.2 knows version 3 and reads no further.
 const METHODS_VERSION: u64 = 4;
 
-/// Creates the type. Errors: the text for the log.
+/// Creates the types. Errors: the text for the log.
 pub fn create(ctx: Ctx<'_>) -> Result<(), String> {
     // SAFETY: a struct of integers and nullable function pointers, for all of which zero is a value.
     let none: raw::RedisModuleTypeMethods = unsafe { std::mem::zeroed() };
-    let methods = raw::RedisModuleTypeMethods {
+    let ours = raw::RedisModuleTypeMethods {
         version: METHODS_VERSION,
         rdb_load: Some(rdb::load),
         rdb_save: Some(rdb::save),
@@ -47,8 +56,13 @@ pub fn create(ctx: Ctx<'_>) -> Result<(), String> {
         digest: Some(memory::digest),
         ..none
     };
+    let redisblooms =
+        raw::RedisModuleTypeMethods { rdb_load: Some(redisbloom::load), rdb_save: Some(redisbloom::save), ..ours };
     // SAFETY: the context is OnLoad's; the callbacks take and give boxed filters.
-    unsafe { FILTER.create(ctx, ENCODING, methods) }
+    unsafe {
+        OURS.create(ctx, ENCODING, ours)?;
+        REDISBLOOMS.create(ctx, codec::redisbloom::ENCODING.into(), redisblooms)
+    }
 }
 
 /// The filter behind the server's pointer.
@@ -69,7 +83,19 @@ fn give(filter: Filter) -> *mut c_void {
 /// Makes `filter` the value of an open key.
 pub fn set<'k>(key: &'k mut KeyMut<'_>, filter: Box<Filter>) -> &'k mut Filter {
     metrics::filter_given();
-    key.set(&FILTER, filter)
+    key.set(if filter.is_redisblooms() { &REDISBLOOMS } else { &OURS }, filter)
+}
+
+/// Gives the value of an open key its type, once the last part of a filter of RedisBloom's has come. The key keeps its
+/// expiry.
+pub fn settle(key: &mut KeyMut<'_>) {
+    if let Ok(Some(filter)) = key.get_mut(&[&OURS])
+        && filter.is_redisblooms()
+    {
+        let filter = Box::new(filter.take());
+        metrics::filter_given();
+        key.set_and_keep_expiry(&REDISBLOOMS, filter);
+    }
 }
 
 /// A record for callbacks that cannot report an error. Where there is no memory for one of at most 1 MiB, the process,

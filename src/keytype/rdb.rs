@@ -61,7 +61,10 @@ unsafe fn read(io: *mut raw::RedisModuleIO) -> Result<Filter, Refused> {
         };
         let mut bytes = buffer.bytes();
         if bytes.is_empty() {
-            return filter.ok_or(Refused::Bad("the value holds no record"));
+            let filter = filter.ok_or(Refused::Bad("the value holds no record"))?;
+            // It would be of another type.
+            let fits = !filter.is_redisblooms();
+            return if fits { Ok(filter) } else { Err(Refused::Bad("a whole filter of RedisBloom's is not saved so")) };
         }
         let record = record::read(&mut bytes)?;
         if !bytes.is_empty() {
@@ -75,7 +78,7 @@ unsafe fn read(io: *mut raw::RedisModuleIO) -> Result<Filter, Refused> {
 }
 
 /// A string buffer that the server read for us; freed when dropped.
-struct Buffer {
+pub(super) struct Buffer {
     start: *mut u8,
     len: usize,
 }
@@ -85,7 +88,7 @@ impl Buffer {
     ///
     /// # Safety
     /// `io` is that of the running load callback.
-    unsafe fn load(io: *mut raw::RedisModuleIO) -> Option<Buffer> {
+    pub(super) unsafe fn load(io: *mut raw::RedisModuleIO) -> Option<Buffer> {
         let mut len = 0;
         // SAFETY: the caller's promise.
         unsafe {
@@ -95,7 +98,7 @@ impl Buffer {
         }
     }
 
-    fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         // SAFETY: the server gave `len` bytes, which are ours until they are freed.
         unsafe { slice::from_raw_parts(self.start, self.len) }
     }

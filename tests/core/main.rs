@@ -4,6 +4,7 @@ mod accuracy;
 mod against_twin;
 mod codec;
 mod counting;
+mod flat;
 mod growth;
 mod laws;
 mod memory;

@@ -27,11 +27,12 @@ fn wrong(chain: &Chain) -> f64 {
 #[test]
 fn an_empty_filter_holds_nothing_and_never_errs() {
     for capacity in [1, 100, 1_000_000_000] {
-        let stats = Stats::of(&filled(0.01, capacity, 2, 0));
+        let filter = filled(0.01, capacity, 2, 0);
+        let stats = Stats::of(&filter);
         assert_eq!((stats.rate, stats.distinct), (0.0, 0.0));
         let layer = stats.layers[0];
         assert_eq!((layer.fill, layer.rate, layer.distinct, layer.made, layer.items), (0.0, 0.0, 0.0, 0, 0));
-        assert_eq!(layer.bits, 512 * layer.plan.size.lines);
+        assert_eq!(layer.bits, 512 * filter.lines());
     }
 }
 
@@ -86,7 +87,7 @@ fn many_chunks_are_sampled_and_few_are_not() {
     assert!((fill - 0.5).abs() < 0.02, "{fill}");
     // A handful of items in a filter for millions: every chunk made is found and read.
     let sparse = Stats::of(&filled(0.01, 10_000_000, 0, 20)).layers[0];
-    let exact = 20.0 * f64::from(sparse.plan.size.bits) / sparse.bits as f64;
+    let exact = 20.0 * f64::from(sparse.hashes) / sparse.bits as f64;
     assert!((15..=20).contains(&sparse.made) && (sparse.fill / exact - 1.0).abs() < 0.1, "{sparse:?}");
 }
 

@@ -18,15 +18,20 @@ const PAGES: [(&str, &str); 3] = [
 ];
 
 /// The program of one section in one language.
-struct Program {
-    section: String,
-    text: String,
+pub struct Program {
+    pub section: String,
+    pub text: String,
 }
 
 /// The programs of all pages in a language, as the blocks are marked with it.
 fn programs(mark: &str) -> Vec<Program> {
+    programs_of(&PAGES, mark)
+}
+
+/// The same of these pages, each with its name.
+pub fn programs_of(pages: &[(&str, &str)], mark: &str) -> Vec<Program> {
     let mut programs: Vec<Program> = Vec::new();
-    for (page, text) in PAGES {
+    for &(page, text) in pages {
         let (mut section, mut block) = (page.to_owned(), None);
         for line in text.lines() {
             if let Some(fence) = line.strip_prefix("```") {

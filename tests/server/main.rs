@@ -25,6 +25,7 @@ mod memory;
 mod metadata;
 mod metrics;
 mod persistence;
+mod redisbloom;
 mod replication;
 mod scandump;
 mod scripts;

@@ -15,7 +15,7 @@ fn both(head: Head, first: Plan, items: impl Iterator<Item = u64>) -> (Naive, Fi
         let full = chain.is_non_scaling() && !naive.contains(&item) && !new;
         assert!(full || naive.add(&item) == new, "{i}");
     }
-    (naive, Filter::Whole(chain))
+    (naive, Filter::from(chain))
 }
 
 fn assert_same(naive: &Naive, filter: &Filter) {
@@ -121,7 +121,7 @@ fn long_layers_are_cut_at_one_mebibyte() {
     (0..700_000).for_each(|i| {
         add(&mut chain, &item(i));
     });
-    let filter = Filter::Whole(chain);
+    let filter = Filter::from(chain);
     let records = records(&filter);
     let bits = &records[2..records.len() - 1];
     assert!(bits.len() == 3, "{}", bits.len());
@@ -171,7 +171,7 @@ fn the_page_shows_what_is_written() {
 fn worked_example() -> Vec<u8> {
     let mut chain = empty(Head { id: *b"example1", ..head(0.01, 20, 0) });
     assert!(add(&mut chain, b"hello") && add(&mut chain, b"world"));
-    bytes(&Filter::Whole(chain))
+    bytes(&Filter::from(chain))
 }
 
 /// Prints the example as the page has it.

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use bloomgate::bloom::whole::{NextPlan, Whole};
 use bloomgate::codec::filter::next_layer_record;
 use proptest::prelude::*;
 
@@ -32,7 +33,7 @@ impl Primary {
         // Awkward and small, so that a layer has several chunks and bits fill them quickly.
         let (capacity, expansion) = [(60, 2), (1, 1), (9000, 2), (30, 0)][(seed % 4) as usize];
         let head = Head { id, key: seed.is_multiple_of(3).then_some(KEY), ..head(0.05, capacity, expansion) };
-        self.filter = Some(Filter::Whole(empty(head)));
+        self.filter = Some(Filter::from(empty(head)));
         self.items.clear();
         self.sent.push(Sent::Load(1, bytes(self.filter.as_ref().unwrap())));
     }
@@ -84,7 +85,9 @@ impl Replica {
             match command {
                 Sent::Delete => (self.filter, self.items) = (None, HashSet::new()),
                 Sent::Add(items) => {
-                    let Some(Filter::Whole(chain)) = &mut self.filter else { panic!("nothing to add to") };
+                    let Some(Filter::Whole(Whole::Native(chain))) = &mut self.filter else {
+                        panic!("nothing to add to")
+                    };
                     for &i in items {
                         assert_eq!(chain.add(&item(i), Room::Kept), Ok(true), "the primary said that it changed");
                         self.items.insert(i);
@@ -400,7 +403,7 @@ fn a_counting_filter_that_changes_is_dumped_as_a_copy() {
             let mut refused = None;
             for number in 0..6 {
                 if number == before {
-                    let Filter::Whole(chain) = &mut filter else { panic!() };
+                    let Filter::Whole(Whole::Native(chain)) = &mut filter else { panic!() };
                     change(chain);
                 }
                 let (next, record) = filter.record_at(position).unwrap().unwrap();
@@ -432,8 +435,9 @@ fn a_counting_filter_that_changes_is_dumped_as_a_copy() {
     {
         let mut filter = filled(own, 0..200);
         let (Filter::Whole(chain), before) = (&filter, bytes(&filter)) else { panic!() };
-        let plan = chain.plan_next().unwrap();
-        let (iterator, _) = next_layer_record(chain, plan).unwrap();
+        let next = chain.plan_next().unwrap();
+        let (iterator, _) = next_layer_record(chain, next).unwrap();
+        let NextPlan::Native(plan) = next else { panic!() };
         let record = Raw::new(2, own.id, 0, layer_body(1, layer_kind(&other), &plan)).bytes();
         for source in [UNLIMITED, Source::Trusted] {
             assert!(filter.load(iterator, record::read(&mut record.as_slice()).unwrap(), source).is_err());
@@ -445,10 +449,11 @@ fn a_counting_filter_that_changes_is_dumped_as_a_copy() {
 #[test]
 fn what_a_whole_filter_takes() {
     let make = || filled(head(0.05, 300, 2), 0..200);
-    let chain = make();
-    let chain = whole(&chain).unwrap();
-    let plan = chain.plan_next().unwrap();
-    let (iterator, layer) = next_layer_record(chain, plan).unwrap();
+    let filter = make();
+    let Filter::Whole(chain) = &filter else { panic!() };
+    let next = chain.plan_next().unwrap();
+    let (iterator, layer) = next_layer_record(chain, next).unwrap();
+    let NextPlan::Native(plan) = next else { panic!() };
     let take = |filter: &mut Filter, iterator, mut bytes: &[u8], source| {
         record::read(&mut bytes).and_then(|record| filter.load(iterator, record, source))
     };
@@ -493,7 +498,7 @@ fn what_a_whole_filter_takes() {
         assert!(take(&mut filter, e.0, &other_id(&e.1), source).is_err());
         assert!(take(&mut filter, e.0 - 1, &e.1, source).is_err());
     }
-    let Filter::Whole(chain) = &mut filter else { panic!() };
+    let Filter::Whole(Whole::Native(chain)) = &mut filter else { panic!() };
     while !add(chain, b"one more") {}
     assert!(take(&mut filter, e.0, &e.1, UNLIMITED).is_err(), "the counts are no longer those");
 }
@@ -505,7 +510,7 @@ fn a_replica_that_differs_lives() {
     primary.make(0);
     let mut replica = Replica::default();
     replica.apply(&primary.sent, usize::MAX);
-    let Some(Filter::Whole(chain)) = &mut replica.filter else { panic!() };
+    let Some(Filter::Whole(Whole::Native(chain))) = &mut replica.filter else { panic!() };
     (50_000..50_500).for_each(|i| {
         add(chain, &item(i));
     });
@@ -518,7 +523,7 @@ fn a_replica_that_differs_lives() {
                 assert!(filter.load(*iterator, record, Source::Trusted).is_ok());
             }
             Sent::Add(items) => {
-                let Filter::Whole(chain) = filter else { panic!() };
+                let Filter::Whole(Whole::Native(chain)) = filter else { panic!() };
                 items.iter().for_each(|&i| assert!(chain.add(&item(i), Room::Exceeded).is_ok()));
             }
             Sent::Delete => panic!(),

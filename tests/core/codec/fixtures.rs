@@ -67,7 +67,7 @@ impl Fixture {
             });
             more().for_each(|i| assert!(chain.remove(&item(i))));
         }
-        records(&Filter::Whole(chain)).into_iter().take(self.records).flat_map(|(_, bytes)| bytes).collect()
+        records(&Filter::from(chain)).into_iter().take(self.records).flat_map(|(_, bytes)| bytes).collect()
     }
 }
 

@@ -4,6 +4,7 @@ use bloomgate::bloom::geometry::Kind;
 use proptest::prelude::*;
 
 use super::*;
+use bloomgate::bloom::whole::Whole;
 
 /// What makes a random filter.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ impl Case {
         }
         let mut chain = Chain::new(self.head, plan).unwrap();
         let items = (self.from..self.from + self.items).filter(|&i| add(&mut chain, &item(i))).collect();
-        (Filter::Whole(chain), items)
+        (Filter::from(chain), items)
     }
 }
 
@@ -76,7 +77,7 @@ proptest! {
     fn load_record_by_record(case in cases(), save_after in 0..8usize) {
         let (filter, _) = case.make();
         let mut loaded = None;
-        let mut sent = Vec::new();
+        let mut sent: Vec<u8> = Vec::new();
         let mut position = 0;
         for (i, (iterator, record)) in records(&filter).into_iter().enumerate() {
             prop_assert_eq!(filter.record_at(position).unwrap(), Some((iterator, record.clone())));
@@ -109,7 +110,7 @@ proptest! {
             record
         }).collect();
         prop_assert!(with_old_id == bytes(&filter));
-        let Filter::Whole(mut copy) = copy else { panic!() };
+        let Filter::Whole(Whole::Native(mut copy)) = copy else { panic!() };
         let before = bytes(&filter);
         add(&mut copy, b"into the copy alone");
         prop_assert!(bytes(&filter) == before);
@@ -149,7 +150,7 @@ fn empty_chunks_are_not_written() {
     let plan = Plan { capacity: 50, rate: 0.25, size: Size { lines: 640, bits: 4, spread: 1 } };
     let mut layer = bloomgate::bloom::layer::Layer::new(plan, Kind::Plain).unwrap();
     layer.make_chunk(3).unwrap();
-    let made = Filter::Whole(Chain::from_layers(head(0.3, 9, 0), vec![layer], 0).unwrap());
-    let never = Filter::Whole(Chain::new(head(0.3, 9, 0), plan).unwrap());
+    let made = Filter::from(Chain::from_layers(head(0.3, 9, 0), vec![layer], 0).unwrap());
+    let never = Filter::from(Chain::new(head(0.3, 9, 0), plan).unwrap());
     assert!(bytes(&made) == bytes(&never));
 }

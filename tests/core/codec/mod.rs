@@ -17,6 +17,7 @@ use bloomgate::bloom::chain::{Chain, Head, Room, Stop};
 use bloomgate::bloom::geometry::Kind;
 use bloomgate::bloom::layer::Plan;
 use bloomgate::bloom::sizing::Size;
+use bloomgate::bloom::whole::Whole;
 use bloomgate::codec::filter::{Filter, Source, Taken};
 use bloomgate::codec::record::{self, Refused};
 use siphasher::sip128::{Hasher128, SipHasher13};
@@ -279,7 +280,7 @@ pub fn filled(head: Head, items: impl IntoIterator<Item = u64>) -> Filter {
     for i in items {
         add(&mut chain, &item(i));
     }
-    Filter::Whole(chain)
+    Filter::from(chain)
 }
 
 pub fn records(filter: &Filter) -> Vec<(u64, Vec<u8>)> {
@@ -311,8 +312,8 @@ pub fn load(filter: &mut Option<Filter>, iterator: u64, mut data: &[u8]) -> Resu
 
 pub fn whole(filter: &Filter) -> Option<&Chain> {
     match filter {
-        Filter::Whole(chain) => Some(chain),
-        Filter::Partial(_) => None,
+        Filter::Whole(Whole::Native(chain)) => Some(chain),
+        _ => None,
     }
 }
 

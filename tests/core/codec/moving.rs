@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::ptr::NonNull;
 
 use bloomgate::bloom::moving::{Mover, STRIDE};
+use bloomgate::bloom::whole::Whole;
 use proptest::prelude::*;
 
 use super::laws::cases;
@@ -113,7 +114,7 @@ proptest! {
             if replace {
                 (filter, items) = second.make();
             }
-            if let Filter::Whole(chain) = &mut filter {
+            if let Filter::Whole(Whole::Native(chain)) = &mut filter {
                 for i in next..next + adds {
                     if add(chain, &item(i)) {
                         items.push(i);
@@ -137,7 +138,7 @@ fn a_step_is_short() {
     for i in 0..10 {
         add(&mut chain, &item(i));
     }
-    let mut filter = Filter::Whole(chain);
+    let mut filter = Filter::from(chain);
     // The turns of a step: 2¹⁹ nodes, ten of which are there, with 512 chunks each.
     let turns = (1 << 19) + 10 * 512;
     let steps = move_all(&mut filter, 0);
