@@ -17,7 +17,7 @@
 //! is taken leave it loadable, and whatever was in when the dump began is in. Not so with a counting filter, whose chunks
 //! would be of different moments, and a count too low is a false negative later: its records must all tell of as many changes.
 
-use super::record::{self, Bits, Body, FlatFilter, Record, Refused};
+use super::record::{self, Bits, Body, FlatFilter, MAX_CHUNKS, Record, Refused};
 use super::redisbloom::{self, Half};
 use crate::bloom::chain::{Chain, Head};
 use crate::bloom::check;
@@ -799,7 +799,16 @@ impl Partial {
             ));
         }
         let taken = match record.body {
-            Body::Bits(bits) => self.take_bits(bits)?,
+            Body::Bits(bits) => {
+                if let Source::Client(_) = source
+                    && bits.present > MAX_CHUNKS
+                {
+                    return Err(Refused::Bad(
+                        "it holds more than 8,192 chunks, the most that one record of a dump has",
+                    ));
+                }
+                self.take_bits(bits)?
+            }
             Body::End(items) => {
                 if !self.is_layer_complete() {
                     return Err(Refused::Order("a record is missing before the end record"));

@@ -34,6 +34,9 @@ pub const MAGIC: [u8; 8] = *b"BLOOMGT\xf6";
 pub const VERSION: u16 = 1;
 /// The longest record, in bytes.
 pub const MAX_RECORD: usize = 1 << 20;
+/// The most chunks that a record is written with, and that a client's may hold: 32 MiB of memory. Of chunks with one bit each
+/// 1 MiB could name 131,000, which are 512 MiB.
+pub const MAX_CHUNKS: u32 = 8192;
 
 const BODY_AT: usize = 32;
 const SUM: usize = 8;
@@ -173,7 +176,8 @@ pub struct Bits<'a> {
     pub from: u32,
     /// The chunk after the range; above `from`.
     pub to: u32,
-    present: u32,
+    /// How many of them hold bits.
+    pub present: u32,
     chunks: &'a [u8],
 }
 
@@ -695,7 +699,7 @@ pub fn write_bits(
     let mut present = 0u32;
     for (index, lines) in holding_bits(layer, from, to) {
         let chunk = CHUNK_FIXED + content(index, lines).1;
-        if BODY_AT + body + chunk + SUM > MAX_RECORD {
+        if BODY_AT + body + chunk + SUM > MAX_RECORD || present == MAX_CHUNKS {
             end = index;
             break;
         }

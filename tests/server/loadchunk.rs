@@ -366,3 +366,19 @@ fn a_layer_sent_by_a_client_to_a_whole_filter_is_the_next_one_or_identical() {
     assert_eq!(int(run!(c, "BF.ADD", "k", "new")), 1);
     assert_eq!(int(run!(c, "BF.EXISTS", "k", "new")), 1);
 }
+
+/// What a client can have for its bytes is bounded: a record names at most 8,192 chunks, 32 MiB.
+#[test]
+fn a_record_of_a_client_names_at_most_8192_chunks() {
+    let server = Server::new();
+    let mut c = server.client();
+    let layer = Layer { lines: 10_000 * 64, capacity: 1 << 24, ..Layer::DEFAULT };
+    let payload = |count: u32| {
+        let chunks: Vec<(u32, &[u16])> = (0..count).map(|index| (index, &[7_u16][..])).collect();
+        records::joined(&[Filter::DEFAULT.record(), layer.record(), records::bits(0, 0, 10_000, &chunks)])
+    };
+    ok(run!(c, "BF.LOADCHUNK", "most", 1, payload(8192)));
+    let reply = error(run!(c, "BF.LOADCHUNK", "more", 1, payload(8193)));
+    assert_eq!(reply, "ERR bad record: it holds more than 8,192 chunks, the most that one record of a dump has");
+    assert_eq!(int(run!(c, "EXISTS", "more")), 0);
+}

@@ -574,3 +574,20 @@ fn bits_that_come_again_must_be_equal() {
     }
     assert_eq!(load(&mut target, 6, &bits(3, 4, &[])), Ok(Taken::Changed));
 }
+
+/// A filter that is large and nearly empty: its records are far below 1 MiB, and what each takes in memory is bounded.
+#[test]
+fn a_record_holds_at_most_8192_chunks() {
+    let mut filter = Filter::from(empty(head(0.01, 100_000_000, 0)));
+    let Filter::Whole(chain) = &mut filter else { panic!("it is whole") };
+    for i in 0..30_000 {
+        chain.add(&item(i), Room::Kept).unwrap();
+    }
+    let records: Vec<Vec<u8>> = filter.records().map(|record| record.unwrap().1).collect();
+    // Bits records state the number of their chunks in the body's bytes 12 to 15.
+    let chunks = |record: &&Vec<u8>| u32::from_le_bytes(record[44..48].try_into().unwrap());
+    let chunks: Vec<u32> = records.iter().filter(|record| record[10] == 3).map(|record| chunks(&record)).collect();
+    assert!(chunks.len() > 1 && chunks.iter().all(|&chunks| chunks <= 8192) && chunks[0] == 8192, "{chunks:?}");
+    let copy = Filter::read(&records.concat(), Source::Client(&|_| Ok(()))).unwrap();
+    assert_eq!(bytes(&copy), records.concat());
+}
