@@ -34,6 +34,16 @@ pub struct Row {
 }
 
 impl Row {
+    /// No round yet.
+    fn new(label: &'static str, sides: usize) -> Self {
+        Self { label, sides: vec![Vec::new(); sides] }
+    }
+
+    /// The two of new items: by commands of many, and by single ones.
+    pub fn of_new(sides: usize) -> [Self; 2] {
+        ["MADD of 500, new", "ADD pipelined, new"].map(|label| Self::new(label, sides))
+    }
+
     /// Processor time an item of each side, the median of its rounds.
     fn processor(&self) -> Vec<f64> {
         self.sides.iter().map(|rounds| median(rounds.iter().map(Round::processor_ns))).collect()
@@ -91,14 +101,28 @@ pub fn run(settings: &Settings, report: &mut Report) -> Result<()> {
 }
 
 fn measure(settings: &Settings, filter: Filter) -> Result<Vec<Row>> {
+    let mut running = start(settings)?;
+    let [by_many, by_one] = fill(settings, filter, &mut running)?;
+    let mut rows = vec![by_many, by_one];
+    rows.extend(ask(settings, filter, &mut running)?);
+    Ok(rows)
+}
+
+/// Starts a server for each side and sends it some requests.
+pub fn start(settings: &Settings) -> Result<Vec<Running<'_>>> {
     let mut running = settings.start_each(&settings.all_sides())?;
     // A new connection and a new server have buffers to grow and code to load; none of this is to be measured.
     for one in &mut running {
         one.send("MEXISTS", "no key", &never_added(0, settings.items / 4), BATCH)?;
     }
-    let mut rows = fill(settings, filter, &mut running)?;
+    Ok(running)
+}
+
+/// Sends the full filter, under the first key, what does not change it.
+pub fn ask(settings: &Settings, filter: Filter, running: &mut [Running]) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
     for (number, workload) in (0..).zip(&WORKLOADS) {
-        let mut row = Row { label: workload.label, sides: vec![Vec::new(); running.len()] };
+        let mut row = Row::new(workload.label, running.len());
         let items = if workload.batch == 1 { settings.items / 4 } else { settings.items };
         for round in 0..settings.rounds {
             let seed = number * settings.rounds + round;
@@ -127,12 +151,11 @@ fn measure(settings: &Settings, filter: Filter) -> Result<Vec<Row>> {
 ///
 /// A filter smaller than a round is filled as often as it fits into one, under other keys, or there would be nothing to
 /// measure, and that in each round; a larger one is filled once, by slices, in turn with the other sides.
-fn fill(settings: &Settings, filter: Filter, running: &mut [Running]) -> Result<Vec<Row>> {
-    let keys: Vec<String> = (0..(settings.items / filter.items).max(1)).map(|key| format!("filter{key}")).collect();
+fn fill(settings: &Settings, filter: Filter, running: &mut [Running]) -> Result<[Row; 2]> {
+    let keys = keys(settings, filter);
     let rounds = if filter.items < settings.items { settings.rounds } else { 1 };
     let first_single = filter.items - (filter.items / 10).min(settings.items / 4);
-    let mut by_many = Row { label: "MADD of 500, new", sides: vec![Vec::new(); running.len()] };
-    let mut by_one = Row { label: "ADD pipelined, new", sides: vec![Vec::new(); running.len()] };
+    let [mut by_many, mut by_one] = Row::of_new(running.len());
     for _ in 0..rounds {
         for one in running.iter_mut() {
             let _: u64 = one.server.ask("DEL", &keys)?;
@@ -148,11 +171,16 @@ fn fill(settings: &Settings, filter: Filter, running: &mut [Running]) -> Result<
             let _: u64 = one.server.ask("DEL", &[key])?;
         }
     }
-    Ok(vec![by_many, by_one])
+    Ok([by_many, by_one])
+}
+
+/// The keys that new items are added to: as many as times that the filter fits into a round.
+pub fn keys(settings: &Settings, filter: Filter) -> Vec<String> {
+    (0..(settings.items / filter.items).max(1)).map(|key| format!("filter{key}")).collect()
 }
 
 /// Adds the items of this range to each of the keys; each side's whole time is a round of the row.
-fn fill_slices(
+pub fn fill_slices(
     settings: &Settings,
     running: &mut [Running],
     keys: &[String],
@@ -178,7 +206,8 @@ fn fill_slices(
     Ok(())
 }
 
-fn show(settings: &Settings, report: &mut Report, filter: Filter, rows: &[Row]) -> Result<()> {
+/// A filter's table.
+pub fn show(settings: &Settings, report: &mut Report, filter: Filter, rows: &[Row]) -> Result<()> {
     report.paragraph(&format!("### {}", filter.label()))?;
     let sides = settings.all_sides();
     let peer = &sides[2..];

@@ -9,7 +9,7 @@
 //! | `ROUNDS` | rounds of a measurement | 5, 9 |
 //! | `ITEMS` | items in a round of commands of many (single ones: a quarter) | 1,000,000, 4,000,000 |
 //! | `SCALE` | `scale` goes up to ten to this power | 7, 9 |
-//! | `LARGE` | items in the filter of `values` | 10,000,000, 100,000,000 |
+//! | `LARGE` | items in the filter of `values`, and in the largest of `moved` if they are more than 10 million | 10,000,000, 100,000,000 |
 //! | `RECORD` | the record's name after the date | short, full, and the sections |
 //! | `BLOOMGATE_SERVER` | the server | `redis-server` |
 //! | `BLOOMGATE_PEER` | RedisBloom's file | one under `.peers/` |
@@ -26,6 +26,7 @@ mod create;
 mod draw;
 mod huge;
 mod memory;
+mod moved;
 mod report;
 mod scale;
 mod server;
@@ -43,10 +44,11 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Section = (&'static str, fn(&Settings, &mut Report) -> Result<()>);
 
 /// All of them, in order.
-const SECTIONS: [Section; 8] = [
+const SECTIONS: [Section; 9] = [
     ("memory", memory::run),
     ("commands", commands::run),
     ("counting", counting::run),
+    ("moved", moved::run),
     ("clients", clients::run),
     ("scale", scale::run),
     ("values", values::run),
