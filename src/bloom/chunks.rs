@@ -22,7 +22,7 @@ use bitvec::order::Lsb0;
 use bitvec::slice::BitSlice;
 
 use super::error::Error;
-use super::geometry::{Geometry, Line, NOTHING, Spot};
+use super::geometry::{CHUNK_LINES, Geometry, Line, NOTHING};
 use super::hash::Hash;
 use super::moving::{Mover, STRIDE, move_array};
 
@@ -262,26 +262,38 @@ impl<'a> View<'a> {
     #[inline(always)]
     pub fn first_line<const DEEP: bool>(&self, hash: Hash) -> &'a Line {
         debug_assert!(DEEP == self.is_deep() && !self.is_empty());
-        let Spot { chunk, first, .. } = self.geometry.spot(hash);
-        let chunk = chunk as usize;
-        // SAFETY: the table is a root with an entry for each node, or a node. The geometry, which is the store's, names a
-        // chunk and a line that the layer has: so the node has the entry, and a chunk that is there has the line. All
-        // of it lives as long as the store.
+        // SAFETY: the geometry, which is the store's, names a line that the layer has.
+        unsafe { self.line_unchecked::<DEEP>(self.geometry.line(hash)) }
+    }
+
+    /// The line of this number in the layer, or an empty one if its chunk is missing or there is none. `DEEP` as in
+    /// [`View::first_line`].
+    #[inline(always)]
+    pub fn line<const DEEP: bool>(&self, line: u64) -> &'a Line {
+        debug_assert!(DEEP == self.is_deep());
+        if self.is_empty() || line >= self.geometry.lines() {
+            return &NOTHING;
+        }
+        // SAFETY: just checked.
+        unsafe { self.line_unchecked::<DEEP>(line) }
+    }
+
+    /// # Safety
+    /// The view is not empty, `DEEP` is [`View::is_deep`], and the layer has the line.
+    #[inline(always)]
+    unsafe fn line_unchecked<const DEEP: bool>(&self, line: u64) -> &'a Line {
+        let (chunk, at) = ((line / u64::from(CHUNK_LINES)) as usize, (line % u64::from(CHUNK_LINES)) as usize);
+        // SAFETY: the table is a root with an entry for each node, or a node. The layer has the line and so its chunk: so the
+        // node has the entry, and a chunk that is there has the line. All of it lives as long as the store.
         unsafe {
-            let (node, at): (*const Chunk, usize) =
+            let (node, entry): (*const Chunk, usize) =
                 if DEEP { ((*self.table.add(chunk / NODE)).cast(), chunk % NODE) } else { (self.table.cast(), chunk) };
             if DEEP && node.is_null() {
                 return &NOTHING;
             }
-            let lines = *node.add(at);
-            if lines.is_null() { &NOTHING } else { &*lines.add(first as usize) }
+            let lines = *node.add(entry);
+            if lines.is_null() { &NOTHING } else { &*lines.add(at) }
         }
-    }
-
-    /// A line of a chunk, or an empty one if the chunk is missing.
-    #[inline]
-    pub fn line(&self, chunk: u32, line: usize) -> &'a Line {
-        self.chunk(chunk).and_then(|chunk| chunk.get(line)).unwrap_or(&NOTHING)
     }
 
     /// The lines of the chunk, if it is there.

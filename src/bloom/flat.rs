@@ -28,7 +28,7 @@
 use super::chain::{Added, Head, Room, Stop, add_absent, mask_of};
 use super::chunks::{View, prefetch};
 use super::error::Error;
-use super::geometry::{CHUNK_LINES, Kind, LINE_WORDS};
+use super::geometry::{CHUNK_LINES, Kind, LINE_WORDS, Line, NOTHING};
 use super::hash::{Family, Hash, Murmur2, Murmur64A};
 use super::layer::{self, GROUP, Layer, Mask, items_of};
 use super::moving::{self, Mover};
@@ -217,46 +217,9 @@ pub struct FlatLayer {
     plan: FlatPlan,
     /// What an item's places are reduced by.
     modulus: u64,
-    /// 2⁶⁴ mod the modulus.
-    wrapped: u64,
+    /// ⌊(2⁶⁴ − 1) / modulus⌋: a multiplication with it stands for the division.
+    reciprocal: u64,
     cells: Layer,
-}
-
-/// The places of an item, one after the other: x_i, without a division each.
-#[derive(Clone, Copy, Default)]
-struct Walk {
-    /// a + i · b mod 2⁶⁴, whose carry must be known.
-    sum: u64,
-    step: u64,
-    /// Both of them reduced.
-    place: u64,
-    reduced_step: u64,
-}
-
-impl Walk {
-    /// The place now; then moves on.
-    #[inline]
-    fn next(&mut self, modulus: u64, wrapped: u64) -> u64 {
-        let place = self.place;
-        let (sum, carried) = self.sum.overflowing_add(self.step);
-        self.sum = sum;
-        // `at mod m`, since `at` < 2m (and m < 2⁴⁴): the subtraction wraps to a huge number where it is not due.
-        let reduce = |at: u64| at.min(at.wrapping_sub(modulus));
-        let next = reduce(place + self.reduced_step);
-        // 2⁶⁴ that were lost are as many as `wrapped` here.
-        self.place = reduce(next + if carried { modulus - wrapped } else { 0 });
-        place
-    }
-}
-
-/// Where a place lies: chunk, line, word, bit.
-#[inline]
-fn spot(place: u64) -> (u32, usize, usize, u32) {
-    const CHUNK_PLACES: u64 = CHUNK_LINES as u64 * LINE_PLACES as u64;
-    // A place is below 2⁴³.
-    let chunk = (place / CHUNK_PLACES) as u32;
-    let line = (place / u64::from(LINE_PLACES)) as usize % CHUNK_LINES as usize;
-    (chunk, line, (place / 64) as usize % LINE_WORDS, (place % 64) as u32)
 }
 
 impl FlatLayer {
@@ -270,7 +233,7 @@ impl FlatLayer {
         let size = Size { lines: plan.bytes.div_ceil(64), bits: 1, spread: 1 };
         let cells = Layer::new(layer::Plan { capacity: plan.capacity, rate: plan.rate, size }, Kind::Plain)?;
         let modulus = plan.modulus();
-        Ok(FlatLayer { plan, modulus, wrapped: modulus.wrapping_neg() % modulus, cells })
+        Ok(FlatLayer { plan, modulus, reciprocal: u64::MAX / modulus, cells })
     }
 
     /// What the layer is.
@@ -297,32 +260,56 @@ impl FlatLayer {
         Ok(FlatLayer { cells: self.cells.try_clone()?, ..*self })
     }
 
+    /// `x` mod the modulus.
+    ///
+    /// The quotient by the reciprocal is the true one or 1 less, so what remains is below twice the modulus (which is at most
+    /// 2⁴³): the second subtraction wraps to a huge number where it is not due.
     #[inline]
-    fn walk(&self, hash: Hash) -> Walk {
-        let (sum, step) = (hash.h1, hash.h2);
-        Walk { sum, step, place: sum % self.modulus, reduced_step: step % self.modulus }
+    fn reduce(&self, x: u64) -> u64 {
+        let quotient = ((u128::from(x) * u128::from(self.reciprocal)) >> 64) as u64;
+        let rest = x.wrapping_sub(quotient.wrapping_mul(self.modulus));
+        rest.min(rest.wrapping_sub(self.modulus))
     }
 
-    /// An item's places.
+    /// Place `i` of an item.
     #[inline]
-    fn places(&self, hash: Hash) -> impl Iterator<Item = u64> + use<> {
-        let (mut walk, modulus, wrapped) = (self.walk(hash), self.modulus, self.wrapped);
-        (0..self.plan.hashes).map(move |_| walk.next(modulus, wrapped))
+    fn place(&self, hash: Hash, i: u32) -> u64 {
+        self.reduce(hash.h1.wrapping_add(hash.h2.wrapping_mul(i.into())))
+    }
+
+    /// An item's places from this one on.
+    #[inline]
+    fn places(&self, hash: Hash, from: u32) -> impl Iterator<Item = u64> {
+        (from..self.plan.hashes).map(move |i| self.place(hash, i))
     }
 
     #[inline]
     fn contains(&self, hash: Hash) -> bool {
         let view = self.cells.view();
-        self.places(hash).all(|place| is_set(&view, place))
+        if view.is_deep() {
+            self.places(hash, 0).all(|place| is_set::<true>(&view, place))
+        } else {
+            self.places(hash, 0).all(|place| is_set::<false>(&view, place))
+        }
     }
 
-    /// Asks the processor for all lines of an item that is to be added.
+    /// Asks the processor for an item's lines, those of its places from this one on.
     #[inline]
-    fn prefetch(&self, hash: Hash) {
+    fn prefetch<const DEEP: bool>(&self, view: &View<'_>, hash: Hash, from: u32) {
+        for place in self.places(hash, from) {
+            prefetch(line_of::<DEEP>(view, place));
+        }
+    }
+
+    /// Asks for all lines of items that are to be added.
+    fn prefetch_all(&self, hashes: impl Iterator<Item = Hash>) {
         let view = self.cells.view();
-        for place in self.places(hash) {
-            let (chunk, line, ..) = spot(place);
-            prefetch(view.line(chunk, line));
+        for hash in hashes {
+            if view.is_deep() {
+                self.prefetch::<true>(&view, hash, 0);
+            } else {
+                self.prefetch::<false>(&view, hash, 0);
+            }
         }
     }
 
@@ -331,10 +318,13 @@ impl FlatLayer {
     /// # Errors
     /// [`Error::OutOfMemory`], after which some of its bits may be set: it may be found, and nothing that was is lost.
     fn insert(&mut self, hash: Hash) -> Result<(), Error> {
-        for place in self.places(hash) {
-            let (chunk, line, word, bit) = spot(place);
-            if let Some(line) = self.cells.make_chunk(chunk)?.get_mut(line) {
-                line[word] |= 1 << bit;
+        for i in 0..self.plan.hashes {
+            let place = self.place(hash, i);
+            let line = place / u64::from(LINE_PLACES);
+            // A place is below 2⁴³.
+            let (chunk, at) = ((line / u64::from(CHUNK_LINES)) as u32, line as usize % CHUNK_LINES as usize);
+            if let Some(line) = self.cells.make_chunk(chunk)?.get_mut(at) {
+                line[word_of(place)] |= 1 << (place % 64);
             }
         }
         Ok(())
@@ -347,37 +337,37 @@ impl FlatLayer {
     /// places are asked for.
     fn probe(&self, hashes: &[Hash; GROUP], wanted: Mask) -> Mask {
         let view = self.cells.view();
-        let (modulus, wrapped) = (self.modulus, self.wrapped);
-        let mut walks = [Walk::default(); GROUP];
-        let mut places = [0; GROUP];
+        if view.is_deep() {
+            self.probe_in::<true>(&view, hashes, wanted)
+        } else {
+            self.probe_in::<false>(&view, hashes, wanted)
+        }
+    }
+
+    fn probe_in<const DEEP: bool>(&self, view: &View<'_>, hashes: &[Hash; GROUP], wanted: Mask) -> Mask {
         let near = self.plan.bytes <= NEAR;
-        let rounds = self.plan.hashes.min(if near { 1 } else { FIRST_PLACES });
+        let first = self.plan.hashes.min(if near { 1 } else { FIRST_PLACES });
+        let mut lines = [&NOTHING; GROUP];
+        let mut places = [0; GROUP];
         let mut found = wanted;
-        for round in 0..rounds {
+        for round in 0..first {
             for i in items_of(found) {
-                if round == 0 {
-                    walks[i] = self.walk(hashes[i]);
-                }
-                places[i] = walks[i].next(modulus, wrapped);
-                let (chunk, line, ..) = spot(places[i]);
-                prefetch(view.line(chunk, line));
+                places[i] = self.place(hashes[i], round);
+                lines[i] = line_of::<DEEP>(view, places[i]);
+                prefetch(lines[i]);
             }
             for i in items_of(found) {
-                found &= !(Mask::from(!is_set(&view, places[i])) << i);
+                let missing = !lines[i][word_of(places[i])] >> (places[i] % 64) & 1;
+                found &= !(missing << i);
             }
         }
         if !near {
             for i in items_of(found) {
-                let mut walk = walks[i];
-                for _ in rounds..self.plan.hashes {
-                    let (chunk, line, ..) = spot(walk.next(modulus, wrapped));
-                    prefetch(view.line(chunk, line));
-                }
+                self.prefetch::<DEEP>(view, hashes[i], first);
             }
         }
         for i in items_of(found) {
-            let mut walk = walks[i];
-            let all = (rounds..self.plan.hashes).all(|_| is_set(&view, walk.next(modulus, wrapped)));
+            let all = self.places(hashes[i], first).all(|place| is_set::<DEEP>(view, place));
             found &= !(Mask::from(!all) << i);
         }
         found
@@ -390,10 +380,21 @@ const FIRST_PLACES: u32 = 2;
 /// items of a layer of 1.4 MB 10 % dearer with it, those of one of 8 MB 10 to 30 % dearer without it.)
 const NEAR: u64 = 2 << 20;
 
+/// The line of a place.
+#[inline(always)]
+fn line_of<'a, const DEEP: bool>(view: &View<'a>, place: u64) -> &'a Line {
+    view.line::<DEEP>(place / u64::from(LINE_PLACES))
+}
+
+/// Where in its line the word of a place is.
 #[inline]
-fn is_set(view: &View<'_>, place: u64) -> bool {
-    let (chunk, line, word, bit) = spot(place);
-    view.line(chunk, line)[word] >> bit & 1 == 1
+fn word_of(place: u64) -> usize {
+    (place / 64) as usize % LINE_WORDS
+}
+
+#[inline(always)]
+fn is_set<const DEEP: bool>(view: &View<'_>, place: u64) -> bool {
+    line_of::<DEEP>(view, place)[word_of(place)] >> (place % 64) & 1 == 1
 }
 
 /// A whole filter: its layers, oldest first. The default is what is left of one that was moved: it has none.
@@ -561,7 +562,7 @@ impl Flat {
         if self.layers.iter().rev().any(|layer| layer.contains(hash)) {
             return Ok(false);
         }
-        self.layers.last().inspect(|newest| newest.prefetch(hash));
+        self.layers.last().inspect(|newest| newest.prefetch_all(std::iter::once(hash)));
         self.insert(hash, room).map(|()| true)
     }
 
@@ -571,7 +572,7 @@ impl Flat {
         let absent = all & !self.probe(&hashes, all);
         // There is always one.
         if let Some(newest) = self.layers.last() {
-            items_of(absent).for_each(|i| newest.prefetch(hashes[i]));
+            newest.prefetch_all(items_of(absent).map(|i| hashes[i]));
         }
         add_absent(items.len(), absent, |i| {
             // One that stands twice in the group has come meanwhile.

@@ -184,6 +184,12 @@ impl Geometry {
         self.chunk_lines(chunk) as usize * LINE_WORDS * 8
     }
 
+    /// The first line of an item, counted in the layer.
+    #[inline]
+    pub fn line(self, hash: Hash) -> u64 {
+        ((u128::from(hash.h1) * u128::from(self.lines())) >> 64) as u64
+    }
+
     /// The chunk of an item.
     #[inline]
     pub fn spot(self, hash: Hash) -> Spot {
