@@ -163,7 +163,8 @@ impl FlatPlan {
             let log2 = u64::from(wanted.ilog2()) + 1;
             let bits = power(log2)?;
             // What the rounding gave goes to further items.
-            (capacity.saturating_add(((bits - wanted) as f64 / bits_per_item) as u64), bits, log2)
+            let spare = (bits as f64 - capacity as f64 * bits_per_item) as u64;
+            (capacity.saturating_add((spare as f64 / bits_per_item) as u64), bits, log2)
         };
         if bits > most {
             return Err(Error::TooLarge);

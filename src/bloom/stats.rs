@@ -96,7 +96,8 @@ impl Stats {
             distinct += layer.distinct / passed.exp().max(f64::MIN_POSITIVE);
             passed += (-layer.rate).ln_1p();
         }
-        Stats { layers, rate: -passed.exp_m1(), distinct }
+        // From 0, since -0 is not a rate.
+        Stats { layers, rate: 0.0 - passed.exp_m1(), distinct }
     }
 }
 

@@ -335,7 +335,15 @@ impl Filter {
     /// # Errors
     /// [`Refused`]; also where something follows the end record.
     pub fn read(mut bytes: &[u8], source: Source) -> Result<Filter, Refused> {
-        let mut filter = Filter::begin(record::read(&mut bytes)?)?;
+        let first = record::read(&mut bytes)?;
+        if let (Body::FlatFilter(_), Source::Client(_)) = (first.body, source) {
+            // Nobody sends one: BF.SCANDUMP gives RedisBloom's own bytes. And a forger would have a filter for some hundred
+            // bytes that is saved as a string of its full length.
+            return Err(Refused::Order(
+                "records of a filter in RedisBloom's layout come from a primary or an AOF only: load what BF.SCANDUMP gives",
+            ));
+        }
+        let mut filter = Filter::begin(first)?;
         while !bytes.is_empty() {
             filter.continue_with(record::read(&mut bytes)?, source)?;
         }

@@ -101,8 +101,9 @@ impl<'a> Adding<'a> {
         added
     }
 
-    /// Makes room for the item that `stop` kept out, or says why not; how it is to be tried again.
-    fn make_room(&mut self, whole: &mut Whole, stop: Stop) -> Result<Room, Error> {
+    /// Makes room for the item that `stop` kept out, or says why not; how it is to be tried again, and nothing if it is not to
+    /// be, since who told us of it refused it too.
+    fn make_room(&mut self, whole: &mut Whole, stop: Stop) -> Result<Option<Room>, Error> {
         if stop == Stop::OutOfMemory {
             metrics::REFUSED_FOR_MEMORY.add(1);
             return Err(bloom::error::Error::OutOfMemory.into());
@@ -112,12 +113,17 @@ impl<'a> Adding<'a> {
         }
         let trusted = is_trusted(self.ctx);
         if whole.is_non_scaling() {
-            return if trusted { Ok(Room::Exceeded) } else { Err(Error::Full) };
+            return match whole {
+                _ if !trusted => Err(Error::Full),
+                Whole::Native(_) => Ok(Some(Room::Exceeded)),
+                // RedisBloom sends on also what it answered with the full error.
+                Whole::Flat(_) => Ok(None),
+            };
         }
         match self.grow(whole, trusted) {
-            Ok(()) => Ok(Room::Kept),
+            Ok(()) => Ok(Some(Room::Kept)),
             // A replica may not refuse what its primary took: then the newest layer takes it.
-            Err(_) if trusted => Ok(Room::Exceeded),
+            Err(_) if trusted => Ok(Some(Room::Exceeded)),
             Err(error) => {
                 self.refused = Some(error.clone());
                 Err(error)
@@ -187,7 +193,10 @@ pub fn add_one<'a>(ctx: Ctx<'a>, name: Str<'a>, item: Str<'a>) -> Result<(), Err
         let new = loop {
             match whole.add(bytes, room) {
                 Ok(new) => break new,
-                Err(stop) => room = adding.make_room(whole, stop)?,
+                Err(stop) => match adding.make_room(whole, stop)? {
+                    Some(more) => room = more,
+                    None => break false,
+                },
             }
         };
         if new || whole.kind() == Kind::Counting {
@@ -231,9 +240,12 @@ pub fn add_many<'a>(
             rest = rest.get(added.done..).unwrap_or_default();
             if let Some(stop) = added.stop {
                 match adding.make_room(whole, stop) {
-                    Ok(more) => room = more,
-                    Err(error) => {
-                        ctx.reply_error(error);
+                    Ok(Some(more)) => room = more,
+                    refused => {
+                        match refused {
+                            Err(error) => ctx.reply_error(error),
+                            Ok(_) => ctx.reply_bool(false),
+                        }
                         rest = rest.get(1..).unwrap_or_default();
                     }
                 }

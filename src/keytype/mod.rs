@@ -98,8 +98,8 @@ pub fn settle(key: &mut KeyMut<'_>) {
     }
 }
 
-/// A record for callbacks that cannot report an error. Where there is no memory for one of at most 1 MiB, the process,
-/// which mostly is a saving child, ends.
+/// A record for callbacks that cannot report an error. Where there is no memory for one, of at most 1 MiB or as long as a layer
+/// in RedisBloom's layout, the process, which mostly is a saving child, ends.
 #[expect(clippy::panic, reason = "a file without the record would have lost a filter in silence")]
 fn saved<T>(record: Result<T, Refused>) -> T {
     record.unwrap_or_else(|refused| panic!("a filter cannot be saved: {refused}"))

@@ -30,6 +30,7 @@ fn an_empty_filter_holds_nothing_and_never_errs() {
         let filter = filled(0.01, capacity, 2, 0);
         let stats = Stats::of(&filter);
         assert_eq!((stats.rate, stats.distinct), (0.0, 0.0));
+        assert!(stats.rate.is_sign_positive(), "it would be shown as -0");
         let layer = stats.layers[0];
         assert_eq!((layer.fill, layer.rate, layer.distinct, layer.made, layer.items), (0.0, 0.0, 0.0, 0, 0));
         assert_eq!(layer.bits, 512 * filter.lines());

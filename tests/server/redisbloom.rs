@@ -279,6 +279,11 @@ fn a_live_replica_that_is_promoted() {
     ok(run!(t, "BF.RESERVE", "odd", "1e-13", 30, "FOO", "EXPANSION", 40_000));
     run!(t, "BF.INSERT", "inserted", "CAPPCITY", 9, "E", 3, "ITEMS", "a", "b");
     run!(t, "BF.INSERT", "full", "CAPACITY", 3, "NOTHING", "ITEMS", "a", "b");
+    // What it refuses for want of room it sends on all the same.
+    ok(run!(t, "BF.RESERVE", "small", "0.01", 2, "NONSCALING"));
+    run!(t, "BF.MADD", "small", "a", "b", "c", "d", "e");
+    run!(t, "BF.ADD", "small", "f");
+    run!(t, "BF.INSERT", "small", "ITEMS", "g", "a", "h");
     let many = items(0..1500);
     for key in ["reserved", "inserted", "added", "odd", "filter0", "filter7"] {
         add(&mut t, key, &many[..700]);
@@ -289,7 +294,7 @@ fn a_live_replica_that_is_promoted() {
     ours.catch_up(&theirs);
     let mut o = ours.client();
     let mut keys: Vec<String> = (0..all.len()).map(key).collect();
-    keys.extend(["loaded", "reserved", "inserted", "added", "odd", "full"].map(str::to_owned));
+    keys.extend(["loaded", "reserved", "inserted", "added", "odd", "full", "small"].map(str::to_owned));
     let mut answers = Vec::new();
     for key in &keys {
         assert_eq!(bytes_of_type(&mut o, key), TYPE, "{key}");
