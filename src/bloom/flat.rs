@@ -41,7 +41,7 @@ const MAX_GROWN_LAYERS: usize = 999;
 /// The most bits an item: those of the least rate above zero are some fewer.
 const MAX_HASHES: u32 = 1_100;
 /// The largest growth. RedisBloom takes what fits into 32 bits, and newer releases 32,768.
-const MAX_GROWTH: u32 = i32::MAX as u32;
+pub const MAX_GROWTH: u32 = i32::MAX as u32;
 /// The growth that RedisBloom takes where nothing is said, and states also of filters that never grow.
 pub const USUAL_GROWTH: u32 = 2;
 /// Bits in a line.

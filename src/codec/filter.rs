@@ -413,11 +413,17 @@ impl Filter {
     }
 
     /// Takes a piece of a dump of RedisBloom's that was sent with this iterator to a filter that is there. None if it is
-    /// none: the filter is one of our own, or is being loaded from records.
+    /// none: it is a record, or the filter is one of our own, or is being loaded from records.
     ///
     /// # Errors
     /// [`Refused`]; nothing has changed then.
     pub fn load_piece(&mut self, iterator: u64, piece: &[u8], source: Source) -> Result<Option<Taken>, Refused> {
+        // Only the header comes with iterator 1: see `from_dump`.
+        if iterator == 1 && !piece.starts_with(&record::MAGIC) {
+            // The same bytes again, which a client sends that did not see our answer.
+            let same = matches!(self, Filter::Half(half) if half.is_of(piece)?);
+            return if same { Ok(Some(Taken::Unchanged)) } else { Err(EXISTS) };
+        }
         // Told apart by content: no record's magic and checksum come about by chance.
         let is_record = || record::read(&mut &piece[..]).is_ok();
         match self {
@@ -679,13 +685,12 @@ fn load_into_whole(whole: &mut Whole, iterator: u64, record: Record, source: Sou
             }
             Err(COMPLETE)
         }
-        Body::Filter(_) | Body::FlatFilter(_) => {
-            Err(Refused::Order("item exists: delete the key before loading a dump into it"))
-        }
+        Body::Filter(_) | Body::FlatFilter(_) => Err(EXISTS),
         _ => Err(COMPLETE),
     }
 }
 
+const EXISTS: Refused = Refused::Order("item exists: delete the key before loading a dump into it");
 const COMPLETE: Refused = Refused::Order("the filter is complete and takes no further records of a dump");
 
 /// The record of the layer that is to be the filter's next one, and its iterator.

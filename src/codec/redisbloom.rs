@@ -286,6 +286,14 @@ impl Half {
         self.whole.flat_mut()?.move_memory(from, mover)
     }
 
+    /// Whether it is as this header of a dump describes it.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn is_of(&self, header: &[u8]) -> Result<bool, Error> {
+        Ok(self.whole.flat().map(self::header).transpose()?.is_some_and(|own| own == header))
+    }
+
     /// What is still to come.
     pub fn rest(&self) -> Rest {
         let later = self.layers().len().saturating_sub(self.dumped);

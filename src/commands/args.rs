@@ -11,6 +11,7 @@
 
 use super::errors::{ArgError, Error};
 use crate::bloom::chain::MAX_EXPANSION;
+use crate::bloom::flat::MAX_GROWTH;
 use crate::bloom::geometry::Kind;
 use crate::bloom::hash;
 
@@ -163,7 +164,8 @@ impl Options {
 }
 
 /// What RedisBloom's BF.RESERVE takes and passes on to its replicas and its AOF, where [`error_rate`] and [`Options::parse`]
-/// are stricter: any rate between 0 and 1, any growth of 32 bits, and words between the options that it does not know.
+/// are stricter: any rate between 0 and 1 as C writes numbers, any growth of 63 bits, and words between the options that it
+/// does not know.
 pub fn reserve_of_redisbloom(rate: &[u8], capacity: &[u8], words: &[&[u8]]) -> Result<Options, Error> {
     let at = |word: Word| words.iter().position(|text| text.eq_ignore_ascii_case(word.name().as_bytes()));
     let expansion = match (at(Word::NonScaling), at(Word::Expansion)) {
@@ -204,11 +206,21 @@ pub fn insert_of_redisbloom<'a>(words: impl Iterator<Item = &'a [u8]>) -> Result
 }
 
 fn rate_of_redisbloom(text: &[u8]) -> Result<f64, ArgError> {
-    decimal(text).filter(|&rate| rate > 0.0 && rate < 1.0).ok_or(ArgError::ErrorRate)
+    let unsigned = text.strip_prefix(b"+").unwrap_or(text);
+    let rate = match unsigned {
+        [b'0', b'x' | b'X', digits @ ..] => hexadecimal(digits),
+        _ => decimal(unsigned),
+    };
+    rate.filter(|&rate| rate > 0.0 && rate < 1.0).ok_or(ArgError::ErrorRate)
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "that is what is told below")]
 fn growth_of_redisbloom(text: &[u8]) -> Result<u32, ArgError> {
-    whole(text).and_then(|factor| u32::try_from(factor).ok()).filter(|&factor| factor > 0).ok_or(ArgError::Expansion)
+    let factor = whole(text).filter(|&factor| (1..=i64::MAX as u64).contains(&factor)).ok_or(ArgError::Expansion)?;
+    // RedisBloom keeps the lower 32 bits. They do not show before a second layer, so what cannot be here becomes the nearest
+    // growth, and no item is lost: with 0 its second layer has no bits and takes none, while a growth of 1 goes on; with 2^31
+    // and more a second layer, where memory has room for it at all, is smaller here, and takes the items beyond it too.
+    Ok((factor as u32).clamp(1, MAX_GROWTH))
 }
 
 /// A whole number of at most 64 bits.
@@ -224,6 +236,31 @@ fn decimal(text: &[u8]) -> Option<f64> {
     // separators, and its words `inf` and `nan` start with a letter.
     let starts_well = text.first().is_some_and(|&b| b.is_ascii_digit() || b == b'.');
     str::from_utf8(text).ok().filter(|_| starts_well)?.parse().ok()
+}
+
+/// What follows the `0x` of a number as C writes them: digits [. digits] [p [+|-] digits]. To the nearest double, as there.
+fn hexadecimal(text: &[u8]) -> Option<f64> {
+    let text = str::from_utf8(text).ok()?;
+    let (digits, power) = text.split_once(['p', 'P']).unwrap_or((text, "0"));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut power = power.parse::<i64>().ok()?.checked_sub(4 * i64::try_from(fraction.len()).ok()?)?;
+    let mut mantissa = 0;
+    for digit in whole.chars().chain(fraction.chars()) {
+        let digit = u64::from(digit.to_digit(16)?);
+        if mantissa >> 60 == 0 {
+            mantissa = mantissa << 4 | digit;
+        } else {
+            // Of digits beyond what a double holds the rounding asks no more than whether there is any but 0.
+            mantissa |= u64::from(digit != 0);
+            power = power.checked_add(4)?;
+        }
+    }
+    // In two steps, since the smallest doubles are below the smallest power of two whose inverse is a double.
+    let power = i32::try_from(power.clamp(-2000, 2000)).ok()?;
+    Some(mantissa as f64 * 2f64.powi(power / 2) * 2f64.powi(power - power / 2))
 }
 
 #[cfg(test)]
@@ -254,6 +291,84 @@ mod tests {
         assert_eq!(reserve("0.9", &["x", "expansion", "40000"]).unwrap().expansion, Some(40_000));
         assert_eq!(reserve("0.9", &["nonscaling"]).unwrap().expansion, Some(0));
         assert!(reserve("1", &[]).is_err() && reserve("0.1", &["EXPANSION"]).is_err());
+    }
+
+    /// As RedisBloom 2.8.2 answered each, on Redis 7.0.
+    #[test]
+    fn rates_of_redisbloom() {
+        for (text, rate) in [
+            ("+0.01", 0.01),
+            ("0x1p-4", 0.0625),
+            ("+0X1P-4", 0.0625),
+            ("0x.8", 0.5),
+            ("0x.8p+0", 0.5),
+            ("0x1.8p-2", 0.375),
+            ("0x0.00000000000000000000000000008p100", 2f64.powi(-13)),
+            ("0x80000000000000000000000000000000p-130", 2f64.powi(-3)),
+            // Half a unit of the last place: to the even one, unless anything follows.
+            ("0x1.00000000000008p-4", 0.0625),
+            ("0x1.00000000000008000000000001p-4", 0.0625 * (1.0 + f64::EPSILON)),
+            ("0x1.fffffffffffffffffp-4", 0.125),
+            ("0x1p-1074", 5e-324),
+            ("1e-320", 1e-320),
+        ] {
+            assert_eq!(rate_of_redisbloom(text.as_bytes()), Ok(rate), "{text}");
+        }
+        for text in [
+            "-0.1",
+            "++0.1",
+            "+-0.1",
+            "+",
+            " 0.01",
+            "0.01 ",
+            "0.01x",
+            "",
+            ".",
+            "1.",
+            "0x",
+            "0x.",
+            "0xp-4",
+            "0x1",
+            "0x1p",
+            "0x1p-",
+            "0x1p--4",
+            "0x+1p-4",
+            "0x1p-400000",
+            "0x1p-99999999999999999999",
+            "0x1p400000",
+            "0x0p1",
+            "0x1p-4 ",
+            "0x1_0p-8",
+            "0xgp-4",
+            "x1p-4",
+            "nan",
+            "inf",
+            "+inf",
+            "1e-400",
+            "0,1",
+        ] {
+            assert_eq!(rate_of_redisbloom(text.as_bytes()), Err(ArgError::ErrorRate), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn growths_of_redisbloom() {
+        for (text, growth) in [
+            ("1", 1),
+            ("40000", 40_000),
+            ("2147483647", MAX_GROWTH),
+            ("2147483648", MAX_GROWTH),
+            ("4294967295", MAX_GROWTH),
+            ("4294967296", 1),
+            ("4294967297", 1),
+            ("4294967299", 3),
+            ("9223372036854775807", MAX_GROWTH),
+        ] {
+            assert_eq!(growth_of_redisbloom(text.as_bytes()), Ok(growth), "{text}");
+        }
+        for text in ["", "0", "-1", "+2", " 2", "2.0", "1e1", "9223372036854775808", "18446744073709551617"] {
+            assert_eq!(growth_of_redisbloom(text.as_bytes()), Err(ArgError::Expansion), "{text:?}");
+        }
     }
 
     #[test]

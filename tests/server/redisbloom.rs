@@ -328,6 +328,59 @@ fn a_live_replica_that_is_promoted() {
     assert_eq!(int(run!(o, "BF.EXISTS", "filter0", "after the promotion")), 1);
 }
 
+/// RedisBloom reads numbers as C does, and passes them on as they were written: nothing of what follows them may be lost.
+#[test]
+fn numbers_that_redisbloom_alone_reads() {
+    needs!(redisbloom().is_some(), PEER);
+    let (theirs, ours) = (theirs(Options::new()), Server::new());
+    let (mut t, mut o) = (theirs.client(), ours.client());
+    ours.follow(&theirs);
+    let rates = ["+0.01", "0x1p-4", "+0X.8P-1", "0x1.fffffffffffffffffp-4", "1e-320"];
+    // Each with what the header states here, where the growths of RedisBloom end at 2^31 - 1 and begin at 1.
+    let growths = [
+        ("2147483648", i32::MAX as u32),
+        ("4294967295", i32::MAX as u32),
+        ("4294967296", 1),
+        ("4294967297", 1),
+        ("4294967299", 3),
+        ("9223372036854775807", i32::MAX as u32),
+    ];
+    // Valkey 9.1 reads no hexadecimal numbers for its modules.
+    let rates = rates.into_iter().filter(|rate| !version().valkey || !rate.contains(['x', 'X']));
+    let all = rates.map(|rate| ("ERROR", rate, 2));
+    let all: Vec<_> = all.chain(growths.map(|(text, growth)| ("EXPANSION", text, growth))).collect();
+    let reserve = |option: &str, value: &str| {
+        let words = if option == "ERROR" { vec![value, "100"] } else { vec!["0.01", "100", option, value] };
+        words.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (option, value, _) in &all {
+        assert_eq!(ints(run!(t, "BF.INSERT", value, *option, *value, "ITEMS", "a", "b")), [1, 1], "{value}");
+        ok(run!(t, "BF.RESERVE", format!("reserved {value}"), reserve(option, value)));
+        assert_eq!(ints(run!(t, "BF.MADD", format!("reserved {value}"), "a", "b")), [1, 1], "{value}");
+    }
+    ours.catch_up(&theirs);
+    for (_, value, growth) in &all {
+        for key in [(*value).to_owned(), format!("reserved {value}")] {
+            let mut wanted = dumped(&mut t, &key);
+            wanted[16..20].copy_from_slice(&growth.to_le_bytes());
+            assert!(dumped(&mut o, &key) == wanted, "{key}");
+        }
+    }
+    ok(run!(o, "REPLICAOF", "NO", "ONE"));
+    // RedisBloom's would be full for ever.
+    add(&mut o, "4294967296", &items(0..300));
+    assert_eq!(found(&mut o, "4294967296", &items(0..300)), 300);
+    // A client is read strictly.
+    for (option, value, _) in &all {
+        let texts = [
+            error(run!(o, "BF.INSERT", "strict", *option, *value, "ITEMS", "a")),
+            error(run!(o, "BF.RESERVE", "strict", reserve(option, value))),
+        ];
+        assert!(texts.iter().all(|text| text.starts_with("ERR bad e")), "{texts:?}");
+    }
+    assert_eq!(int(run!(o, "EXISTS", "strict")), 0);
+}
+
 /// Bloomgate to Bloomgate: a filter in RedisBloom's layout is replicated, bit for bit, and grows on both sides.
 #[test]
 fn replicas_of_our_own() {
@@ -408,9 +461,8 @@ fn f53_half_a_dump_answers_no_question_and_goes_on_after_everything() {
     }
     assert!(error(run!(c, "BF.CARD", "k")).contains("being loaded"));
     assert!(error(run!(c, "BF.SCANDUMP", "k", 0)).contains("being loaded"));
-    // The last piece again is OK, a header and a piece out of order are not.
-    ok(run!(c, "BF.LOADCHUNK", "k", pieces[1].0, pieces[1].1.as_slice()));
-    assert!(error(run!(c, "BF.LOADCHUNK", "k", 1, pieces[0].1.as_slice())).contains("iterator"));
+    // The header and the last piece again are OK, a piece out of order is not.
+    load(&mut c, "k", &pieces[..2]);
     assert!(error(run!(c, "BF.LOADCHUNK", "k", 289, vec![0u8; 8])).contains("in order"));
     for iterator in [0i64, 2, 1000] {
         assert!(error(run!(c, "BF.LOADCHUNK", "k", iterator, "zzzzzzzz")).contains("iterator"), "{iterator}");
@@ -444,6 +496,49 @@ fn f53_half_a_dump_answers_no_question_and_goes_on_after_everything() {
     server.kill();
     server.start();
     assert_eq!(server.client().digest("k"), digest);
+}
+
+/// The header of a dump for a key that exists: OK where it is that of the dump that is being loaded.
+#[test]
+fn a_header_for_a_key_that_exists() {
+    let server = Server::new();
+    let mut c = server.client();
+    let pieces = empty(2, 100, 144);
+    let header = pieces[0].1.as_slice();
+    let other = header_with(header, 16, &3u32.to_le_bytes());
+    load(&mut c, "half", &pieces[..2]);
+    load(&mut c, "whole", &pieces);
+    ok(run!(c, "BF.RESERVE", "native", "0.01", 100));
+    let first = &dump(&mut c, "native")[..1];
+    load(&mut c, "native half", first);
+    let keys = ["half", "whole", "native", "native half"];
+    let digests = keys.map(|key| c.digest(key));
+    ok(run!(c, "BF.LOADCHUNK", "half", 1, header));
+    ok(run!(c, "DEBUG", "RELOAD"));
+    ok(run!(c, "BF.LOADCHUNK", "half", 1, header));
+    let refused = [
+        ("half", other.as_slice()),
+        ("half", &header[..header.len() - 1]),
+        ("half", b""),
+        ("whole", header),
+        ("whole", &other),
+        ("native", header),
+        ("native half", header),
+    ];
+    for (key, header) in refused {
+        let text = error(run!(c, "BF.LOADCHUNK", key, 1, header));
+        assert!(text.starts_with("ERR item exists: delete the key"), "{key}: {text}");
+    }
+    assert_eq!(keys.map(|key| c.digest(key)), digests);
+    load(&mut c, "half", &pieces[2..]);
+    assert_eq!(bytes_of_type(&mut c, "half"), TYPE);
+}
+
+/// A header with other bytes from there on.
+fn header_with(header: &[u8], at: usize, patch: &[u8]) -> Vec<u8> {
+    let mut patched = header.to_vec();
+    patched[at..at + patch.len()].copy_from_slice(patch);
+    patched
 }
 
 /// Patches of a header: at, bytes. Each is refused, and no key is made.
@@ -484,9 +579,7 @@ fn f09_f10_f11_hostile_headers() {
         (72, vec![255]),
     ];
     for (at, patch) in patches {
-        let mut forged = good.clone();
-        forged[at..at + patch.len()].copy_from_slice(&patch);
-        let text = error(run!(c, "BF.LOADCHUNK", "k", 1, forged));
+        let text = error(run!(c, "BF.LOADCHUNK", "k", 1, header_with(&good, at, &patch)));
         assert!(text.starts_with("ERR "), "{text}");
         assert_eq!(int(run!(c, "EXISTS", "k")), 0, "{at}: {patch:?}");
     }
