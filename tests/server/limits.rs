@@ -241,10 +241,10 @@ fn over_maxmemory_without_eviction_adds_are_refused_and_questions_answered() {
 
 #[test]
 fn eviction_makes_room_for_filters_and_takes_them_whole() {
-    let server = Options::new().config("maxmemory", "20mb").config("maxmemory-policy", "allkeys-lru").start();
+    let server = Options::new().config("maxmemory", "40mb").config("maxmemory-policy", "allkeys-lru").start();
     let mut c = server.client();
-    // 60 filters of 0.6 MB and more. Each is filled by one command, so that none is evicted half filled and made anew.
-    for i in 0..60 {
+    // 120 filters of 0.6 MB and more. Each is filled by one command, so that none is evicted half filled and made anew.
+    for i in 0..120 {
         let key = format!("k{i}");
         // Refused while what was evicted is still being freed in the background.
         server.until("there is room", || {
@@ -254,7 +254,7 @@ fn eviction_makes_room_for_filters_and_takes_them_whole() {
     }
     ok(run!(c, "CONFIG", "SET", "maxmemory", "0"));
     assert!(c.info("evicted_keys").parse::<u64>().expect("a number") > 20);
-    let left = (0..60).filter(|i| int(run!(c, "EXISTS", format!("k{i}"))) == 1);
+    let left = (0..120).filter(|i| int(run!(c, "EXISTS", format!("k{i}"))) == 1);
     let left: Vec<String> = left.map(|i| format!("k{i}")).collect();
     // One that frees in the background evicts more than it has to.
     assert!(!left.is_empty());
