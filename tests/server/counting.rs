@@ -3,9 +3,7 @@
 use redis::Value;
 
 use crate::harness::records::{self, Filter, Layer};
-use crate::harness::{
-    Client, Options, Server, Stream, add, array, bytes, error, found, int, ints, items, ok, shown, version,
-};
+use crate::harness::{Client, Options, Server, add, array, bytes, error, found, int, ints, items, ok, version};
 use crate::{needs, run};
 
 /// A counting filter in which no item of a test is a false positive.
@@ -228,16 +226,12 @@ fn the_aof_has_every_add_and_delete() {
     }
 }
 
-fn sent(stream: &mut Stream, server: &Server) -> Vec<String> {
-    shown(&stream.until_now(&mut server.client()))
-}
-
 #[test]
 fn what_is_sent_is_what_took_effect() {
     let server = Server::new();
     let (mut c, mut stream) = (server.client(), server.stream());
     precise(&mut c, "k");
-    assert_eq!(sent(&mut stream, &server), ["BF.LOADCHUNK k 1 <filter layer bits end>"]);
+    assert_eq!(stream.shown(&server), ["BF.LOADCHUNK k 1 <filter layer bits end>"]);
     for (call, expected) in [
         (&["BF.ADD", "k", "a"][..], &["BF.ADD k a"][..]),
         (&["BF.ADD", "k", "a"], &["BF.ADD k a"]),
@@ -252,7 +246,7 @@ fn what_is_sent_is_what_took_effect() {
         (&["BF.COUNT", "k", "a"], &[]),
     ] {
         run!(c, call);
-        assert_eq!(sent(&mut stream, &server), expected, "{call:?}");
+        assert_eq!(stream.shown(&server), expected, "{call:?}");
     }
     run!(c, "BF.ADD", "k", "a");
     let before = c.changes();
@@ -269,7 +263,7 @@ fn what_a_full_one_refused_is_not_sent() {
     ok(run!(c, "BF.RESERVE", "k", "1e-9", 2, "NONSCALING", "COUNTING"));
     run!(c, "BF.MADD", "k", "a", "b", "c", "a");
     run!(c, "BF.ADD", "k", "c");
-    assert_eq!(sent(&mut stream, &server)[1..], ["BF.MADD k a b a"]);
+    assert_eq!(stream.shown(&server)[1..], ["BF.MADD k a b a"]);
 }
 
 #[test]

@@ -48,19 +48,10 @@ fn wrong(c: &mut Client, key: &str) -> usize {
     found(c, key, &(0..1000).map(|i| format!("absent{i}")).collect::<Vec<_>>())
 }
 
-/// A server on this file, which is copied: it is never written to.
-fn on_file(file: &Path) -> Server {
-    let mut server = Server::new();
-    server.kill();
-    fs::copy(file, server.directory().join("dump.rdb")).expect("the file can be copied");
-    server.start();
-    server
-}
-
 #[test]
 fn the_rdb_file_of_version_1_is_loaded_for_ever() {
     needs!(version().has(7, 0), "RDB files of Redis 7.0");
-    let mut server = on_file(&fixture("dump.rdb"));
+    let mut server = Server::on_file(&fixture("dump.rdb"));
     for restarted in [false, true] {
         if restarted {
             server.restart();
@@ -78,7 +69,7 @@ fn the_rdb_file_of_version_1_is_loaded_for_ever() {
 #[test]
 fn the_counting_filters_of_version_1_are_loaded_for_ever() {
     needs!(version().has(7, 0), "RDB files of Redis 7.0");
-    let mut server = on_file(&fixture("counting.rdb"));
+    let mut server = Server::on_file(&fixture("counting.rdb"));
     for restarted in [false, true] {
         if restarted {
             server.restart();
@@ -105,7 +96,7 @@ fn the_counting_filters_of_version_1_are_loaded_for_ever() {
 #[test]
 fn the_filters_of_version_1_can_be_used() {
     needs!(version().has(7, 0), "RDB files of Redis 7.0");
-    let server = on_file(&fixture("dump.rdb"));
+    let server = Server::on_file(&fixture("dump.rdb"));
     let mut c = server.client();
     let records = records(&fs::read(fixture("grown.bin")).expect("the fixture"));
     // Positions: 1, then for each layer 1 and its number of chunks, which is 1.

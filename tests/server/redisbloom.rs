@@ -11,6 +11,7 @@ use crate::documents::{Program, programs_of};
 use crate::harness::{
     Client, Language, Options, Server, add, array, bytes, error, found, int, ints, items, ok, version,
 };
+use crate::persistence::rewrite;
 use crate::{needs, run};
 
 const PEER: &str = "RedisBloom (`make test-all` fetches it)";
@@ -154,7 +155,7 @@ fn an_rdb_file_and_back() {
     let mut theirs = theirs(Options::new());
     let all = make(&mut theirs.client());
     ok(run!(theirs.client(), "SAVE"));
-    let mut ours = on_file(&theirs.directory().join("dump.rdb"));
+    let mut ours = Server::on_file(&theirs.directory().join("dump.rdb"));
     for (i, items) in all.iter().enumerate() {
         agree(&mut ours.client(), &mut theirs.client(), &key(i), items);
     }
@@ -168,15 +169,6 @@ fn an_rdb_file_and_back() {
     }
 }
 
-/// A server on a copy of this file.
-fn on_file(file: &Path) -> Server {
-    let mut server = Server::new();
-    server.kill();
-    fs::copy(file, server.directory().join("dump.rdb")).expect("the file can be copied");
-    server.start();
-    server
-}
-
 fn with_aof(preamble: &str) -> Options {
     Options::new().config("appendonly", "yes").config("appendfsync", "always").config("aof-use-rdb-preamble", preamble)
 }
@@ -186,11 +178,7 @@ fn an_aof(preamble: &str) {
     let theirs = theirs(with_aof(preamble));
     let mut t = theirs.client();
     let all = make(&mut t);
-    ok_or_status(run!(t, "BGREWRITEAOF"));
-    theirs.until("the AOF is rewritten", || {
-        let info = t.info_all();
-        info["aof_rewrite_in_progress"] == "0" && info["aof_rewrite_scheduled"] == "0"
-    });
+    rewrite(&theirs);
     // And what is logged as commands: a filter reserved, others made by an add, growth.
     ok(run!(t, "BF.RESERVE", "reserved", "0.02", 30));
     run!(t, "BF.INSERT", "inserted", "CAPACITY", 9, "NOTHING", "ITEMS", "a", "b");
@@ -205,13 +193,7 @@ fn an_aof(preamble: &str) {
     for again in [false, true] {
         if again {
             // From the AOF that Bloomgate wrote of it.
-            ok_or_status(run!(ours.client(), "BGREWRITEAOF"));
-            let mut o = ours.client();
-            ours.until("the AOF is rewritten", || {
-                let info = o.info_all();
-                info["aof_rewrite_in_progress"] == "0" && info["aof_rewrite_scheduled"] == "0"
-            });
-            drop(o);
+            rewrite(&ours);
             ours.kill();
             ours.start();
         }
@@ -221,10 +203,6 @@ fn an_aof(preamble: &str) {
             assert!(dumped(&mut o, &key) == dumped(&mut t, &key), "{key}, again: {again}");
         }
     }
-}
-
-fn ok_or_status(reply: Value) {
-    assert!(matches!(reply, Value::SimpleString(_) | Value::Okay), "{reply:?}");
 }
 
 fn copy_aof(from: &Path, to: &Path) {
@@ -473,11 +451,7 @@ fn f53_half_a_dump_answers_no_question_and_goes_on_after_everything() {
     assert_eq!(c.digest("copy"), digest);
     ok(run!(c, "DEBUG", "RELOAD"));
     assert_eq!(c.digest("k"), digest);
-    ok_or_status(run!(c, "BGREWRITEAOF"));
-    server.until("the AOF is rewritten", || {
-        let info = c.info_all();
-        info["aof_rewrite_in_progress"] == "0" && info["aof_rewrite_scheduled"] == "0"
-    });
+    rewrite(&server);
     drop(c);
     server.kill();
     server.start();
@@ -670,7 +644,7 @@ fn check_fixtures(c: &mut Client) {
 #[test]
 fn a_file_that_redisbloom_wrote() {
     needs!(version().has(7, 0), "RDB files of Redis 7.0");
-    let mut server = on_file(&fixture("dump.rdb"));
+    let mut server = Server::on_file(&fixture("dump.rdb"));
     check_fixtures(&mut server.client());
     server.restart();
     let mut c = server.client();

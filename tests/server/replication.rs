@@ -6,8 +6,7 @@ use redis::Value;
 
 use crate::harness::records::{self, Filter, Layer};
 use crate::harness::{
-    Client, Filters, Options, Primary, Server, Stream, add, array, bytes, error, found, int, ints, items, ok, shown,
-    version,
+    Client, Filters, Options, Primary, Server, add, array, bytes, error, found, int, ints, items, ok, shown, version,
 };
 use crate::{needs, run};
 
@@ -18,22 +17,18 @@ fn add_of(request: &str, key: &str, item: &str) -> bool {
 
 const CREATED: &str = "BF.LOADCHUNK k 1 <filter layer bits end>";
 
-fn sent(stream: &mut Stream, server: &Server) -> Vec<String> {
-    shown(&stream.until_now(&mut server.client()))
-}
-
 #[test]
 fn a_creation_is_sent_as_records() {
     let server = Server::new();
     let (mut c, mut stream) = (server.client(), server.stream());
     ok(run!(c, "BF.RESERVE", "k", "0.01", 100, "EXPANSION", 4));
-    assert_eq!(sent(&mut stream, &server), [CREATED]);
+    assert_eq!(stream.shown(&server), [CREATED]);
     run!(c, "DEL", "k");
     run!(c, "BF.ADD", "k", "a");
-    assert_eq!(sent(&mut stream, &server), ["DEL k", CREATED, "BF.ADD k a"]);
+    assert_eq!(stream.shown(&server), ["DEL k", CREATED, "BF.ADD k a"]);
     run!(c, "DEL", "k");
     run!(c, "BF.MADD", "k", "a", "b");
-    assert_eq!(sent(&mut stream, &server), ["DEL k", CREATED, "BF.MADD k a b"]);
+    assert_eq!(stream.shown(&server), ["DEL k", CREATED, "BF.MADD k a b"]);
 }
 
 #[test]
@@ -44,18 +39,18 @@ fn f32_only_what_changed_is_sent() {
     for _ in 0..101 {
         run!(c, "BF.ADD", "k", "a");
     }
-    assert_eq!(sent(&mut stream, &server), [CREATED, "BF.ADD k a"]);
+    assert_eq!(stream.shown(&server), [CREATED, "BF.ADD k a"]);
     run!(c, "BF.MADD", "k", "a", "a");
     run!(c, "BF.EXISTS", "k", "b");
     run!(c, "BF.RESERVE", "k", "0.01", 100);
     run!(c, "BF.RESERVE", "wrong", "2", 100);
-    assert_eq!(sent(&mut stream, &server), [""; 0]);
+    assert_eq!(stream.shown(&server), [""; 0]);
     run!(c, "BF.MADD", "k", "b", "c");
-    assert_eq!(sent(&mut stream, &server), ["BF.MADD k b c"]);
+    assert_eq!(stream.shown(&server), ["BF.MADD k b c"]);
     run!(c, "BF.MADD", "k", "a", "d", "b", "e", "d");
-    assert_eq!(sent(&mut stream, &server), ["BF.MADD k d e"]);
+    assert_eq!(stream.shown(&server), ["BF.MADD k d e"]);
     run!(c, "BF.MADD", "k", "a", "f");
-    let requests = sent(&mut stream, &server);
+    let requests = stream.shown(&server);
     assert!(requests.len() == 1 && add_of(&requests[0], "k", "f"), "{requests:?}");
 }
 
@@ -64,17 +59,17 @@ fn growth_is_sent_as_a_layer_record_between_the_items() {
     let server = Server::new();
     let (mut c, mut stream) = (server.client(), server.stream());
     ok(run!(c, "BF.RESERVE", "k", "1e-9", 2, "EXPANSION", 2));
-    assert_eq!(sent(&mut stream, &server), [CREATED]);
+    assert_eq!(stream.shown(&server), [CREATED]);
     run!(c, "BF.MADD", "k", "a", "b", "c", "d");
     // The second layer's position: after the filter record, the first layer and its only chunk.
-    let requests = sent(&mut stream, &server);
+    let requests = stream.shown(&server);
     assert_eq!(requests, ["BF.MADD k a b", "BF.LOADCHUNK k 4 <layer>", "BF.MADD k c d"]);
     run!(c, "BF.MADD", "k", "e", "f");
-    assert_eq!(sent(&mut stream, &server), ["BF.MADD k e f"]);
+    assert_eq!(stream.shown(&server), ["BF.MADD k e f"]);
     run!(c, "BF.ADD", "k", "a");
-    assert_eq!(sent(&mut stream, &server), [""; 0], "an item that is there makes no layer");
+    assert_eq!(stream.shown(&server), [""; 0], "an item that is there makes no layer");
     run!(c, "BF.ADD", "k", "g");
-    let requests = sent(&mut stream, &server);
+    let requests = stream.shown(&server);
     assert!(requests.len() == 2 && requests[0] == "BF.LOADCHUNK k 6 <layer>", "{requests:?}");
     assert!(add_of(&requests[1], "k", "g"), "{requests:?}");
 }
@@ -85,10 +80,10 @@ fn f32_what_a_full_filter_refused_is_not_sent() {
     let (mut c, mut stream) = (server.client(), server.stream());
     ok(run!(c, "BF.RESERVE", "k", "1e-9", 2, "NONSCALING"));
     run!(c, "BF.MADD", "k", "a", "b", "c");
-    assert_eq!(sent(&mut stream, &server), [CREATED, "BF.MADD k a b"]);
+    assert_eq!(stream.shown(&server), [CREATED, "BF.MADD k a b"]);
     run!(c, "BF.MADD", "k", "a", "d");
     run!(c, "BF.ADD", "k", "d");
-    assert_eq!(sent(&mut stream, &server), [""; 0]);
+    assert_eq!(stream.shown(&server), [""; 0]);
 }
 
 #[test]
@@ -98,12 +93,12 @@ fn scripts_and_transactions_send_the_same() {
     let script = "redis.call('BF.ADD', KEYS[1], 'a'); redis.call('BF.ADD', KEYS[1], 'a'); \
                   return redis.call('BF.MADD', KEYS[1], 'a', 'b', 'c')";
     assert_eq!(ints(run!(c, "EVAL", script, 1, "k")), [0, 1, 1]);
-    assert_eq!(sent(&mut stream, &server), [CREATED, "BF.ADD k a", "BF.MADD k b c"]);
+    assert_eq!(stream.shown(&server), [CREATED, "BF.ADD k a", "BF.MADD k b c"]);
     ok(run!(c, "MULTI"));
     run!(c, "BF.ADD", "k", "a");
     run!(c, "BF.ADD", "k", "d");
     assert_eq!(ints(run!(c, "EXEC")), [0, 1]);
-    assert_eq!(sent(&mut stream, &server), ["BF.ADD k d"]);
+    assert_eq!(stream.shown(&server), ["BF.ADD k d"]);
 }
 
 #[test]
@@ -209,7 +204,7 @@ fn the_stream_and_the_aof_hold_the_same_commands() {
         requests.retain(|request| !request.contains("EXPIRE"));
         requests
     };
-    let sent = but_times(sent(&mut stream, &server));
+    let sent = but_times(stream.shown(&server));
     let mut written = but_times(shown(&server.aof()));
     assert_eq!(written.pop().as_deref(), Some("SET mark-in-the-stream "));
     assert_eq!(written, sent);
@@ -443,12 +438,12 @@ fn loads_are_sent_on_unless_they_change_nothing() {
     let filter = Filter::DEFAULT.record().bytes();
     ok(run!(c, "BF.LOADCHUNK", "k", 1, filter.as_slice()));
     ok(run!(c, "BF.LOADCHUNK", "k", 1, filter.as_slice()));
-    assert_eq!(sent(&mut stream, &server), ["BF.LOADCHUNK k 1 <filter>"]);
+    assert_eq!(stream.shown(&server), ["BF.LOADCHUNK k 1 <filter>"]);
     run!(c, "BF.LOADCHUNK", "k", 1, "refused");
     ok(run!(c, "BF.LOADCHUNK", "k", 2, Layer::DEFAULT.record().bytes()));
     ok(run!(c, "BF.LOADCHUNK", "k", 2, Layer::DEFAULT.record().bytes()));
     ok(run!(c, "BF.LOADCHUNK", "k", 3, records::bits(0, 0, 1, &[(0, &[7])]).bytes()));
     ok(run!(c, "BF.LOADCHUNK", "k", 3, records::bits(0, 0, 1, &[(0, &[7])]).bytes()));
-    let requests = sent(&mut stream, &server);
+    let requests = stream.shown(&server);
     assert_eq!(requests, ["BF.LOADCHUNK k 2 <layer>", "BF.LOADCHUNK k 3 <bits>"]);
 }

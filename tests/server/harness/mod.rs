@@ -238,6 +238,15 @@ impl Server {
         Options::new().start()
     }
 
+    /// A server that has read this RDB file, which is copied: it is never written to.
+    pub fn on_file(file: &Path) -> Self {
+        let mut server = Self::new();
+        server.kill();
+        fs::copy(file, server.directory().join("dump.rdb")).expect("the file can be copied");
+        server.start();
+        server
+    }
+
     /// A new RESP2 connection.
     pub fn client(&self) -> Client {
         Client::connect(self.port, ProtocolVersion::RESP2).unwrap_or_else(|e| panic!("cannot connect: {e}"))

@@ -69,6 +69,11 @@ impl Stream {
             }
         }
     }
+
+    /// As [`Stream::until_now`], a line for each request.
+    pub fn shown(&mut self, server: &super::Server) -> Vec<String> {
+        super::shown(&self.until_now(&mut server.client()))
+    }
 }
 
 /// A primary that is none: it serves one replica with an RDB file and then these commands.
